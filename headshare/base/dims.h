@@ -1,4 +1,4 @@
-// The legend of every shape comment in attention/, models/ and ops/. Paper symbols in brackets.
+// This is the legend of every shape comment in attention/, models/ and ops/. Paper symbols in brackets.
 //
 //   B   batch
 //   T   queries: tokens on the query side

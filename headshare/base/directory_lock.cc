@@ -23,7 +23,7 @@ DirectoryLock::DirectoryLock(fs::path path) : path_(std::move(path)), made_(path
   }
 }
 
-// False when another process removed the file between opening and locking.
+// Returns false when another process removed the file between opening and locking.
 bool DirectoryLock::take() {
   const fs::path lock = written_path(path_ / kLockFile);  // a link to nothing is refused: its target would stay behind
   created_ = !path_exists(lock);

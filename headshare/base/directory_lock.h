@@ -1,4 +1,4 @@
-// One process at a time in a directory.
+// Lets one process at a time work in a directory.
 #pragma once
 
 #include "headshare/base/file.h"
@@ -12,7 +12,7 @@ class DirectoryLock {
   // the lock, or nothing can be written there.
   explicit DirectoryLock(fs::path path);
 
-  // A mistake in the call leaves nothing: removes the lock that it created unless the directory was marked meanwhile
+  // Leaves nothing of a mistake in the call: removes the lock that it created unless the directory was marked meanwhile
   // (output_mark.h), then the directories that it created and that nothing was put into.
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;

@@ -1,4 +1,4 @@
-// Errors: what the user can cause throws headshare::Error; what only we can cause is an HS_DCHECK.
+// Errors have two kinds: what the user can cause throws headshare::Error; what only we can cause is an HS_DCHECK.
 #pragma once
 
 #include <sstream>
@@ -7,14 +7,14 @@
 
 namespace headshare {
 
-// A mistake or a failure the user can do something about. The message names what was wrong, the
-// numbers involved and the way out; nothing in the library prints, exits or aborts.
+// This is a mistake or a failure that the user can do something about. The message names what was wrong, the numbers
+// involved and the way out; nothing in the library prints, exits or aborts.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The user asked to stop (Ctrl-C). Not an Error: the run ends well, after saving its state.
+// The user asked to stop (Ctrl-C). This is not an Error: the run ends well, after saving its state.
 class Interrupted : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -30,13 +30,14 @@ std::string join_text(const Parts&... parts) {
 
 }  // namespace headshare
 
-// HS_CHECK(H * D == E, "heads x head width must equal model width: ", H, " x ", D, " != ", E);
+// Throws Error unless the condition holds:
+//   HS_CHECK(H * D == E, "heads x head width must equal model width: ", H, " x ", D, " != ", E);
 #define HS_CHECK(condition, ...)                                                     \
   do {                                                                               \
     if (!(condition)) throw ::headshare::Error(::headshare::join_text(__VA_ARGS__)); \
   } while (false)
 
-// A condition that only a defect in headshare can break. Checked in debug builds.
+// Checks, in debug builds, a condition that only a defect in headshare can break.
 #ifdef NDEBUG
 #define HS_DCHECK(condition, ...) \
   do {                            \

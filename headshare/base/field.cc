@@ -80,7 +80,7 @@ Field optional_field(std::string name, std::optional<Number>* target, std::strin
   return made;
 }
 
-// "\," stands for a comma within an item, "\\" for a backslash.
+// Splits a list at its commas. "\," stands for a comma within an item, "\\" for a backslash.
 std::vector<std::string> split_commas(const std::string& text) {
   std::vector<std::string> parts(1);
   for (size_t i = 0; i < text.size(); ++i) {
@@ -98,7 +98,7 @@ std::vector<std::string> split_commas(const std::string& text) {
   return parts;
 }
 
-// One item as split_commas reads it.
+// Returns one item as split_commas reads it.
 std::string escape_commas(const std::string& item) {
   std::string escaped;
   for (const char c : item) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kPartial = ".partial-";
 
-// A file descriptor that closes itself.
+// This file descriptor closes itself.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -152,7 +152,7 @@ bool name_matches(const std::string& name, const std::vector<std::string>& patte
 
 namespace {
 
-// `chosen` tells from a directory's entry, and what its name says, whether it goes.
+// Removes the entries of a directory that `chosen` picks, by the entry and what its name says.
 template <class Chosen>
 void remove_chosen(const fs::path& directory, Chosen chosen) {
   std::error_code ignored;

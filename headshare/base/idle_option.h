@@ -1,4 +1,4 @@
-// Options that change nothing beside the others: a user who sets one believes that it matters.
+// An idle option changes nothing beside the others: a user who sets one believes that it matters.
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
-// What a loss passes over.
+// A loss passes over this target.
 #pragma once
 
 #include <cstdint>
 
 namespace headshare {
 
-// A target that is not to be predicted, as torch's cross_entropy ignores it by default.
+// This target is not to be predicted, as torch's cross_entropy ignores it by default.
 inline constexpr int64_t kIgnoredTarget = -100;
 
 }  // namespace headshare

@@ -5,7 +5,7 @@
 namespace headshare {
 namespace {
 
-// A path that leads to it; standard input may be a file, too.
+// Returns a path that leads to the input; standard input may be a file, too.
 fs::path path_of(const std::string& input) { return input == "-" ? "/dev/stdin" : input; }
 
 bool are_same(const fs::path& one, const fs::path& other) {

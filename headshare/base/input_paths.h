@@ -1,4 +1,4 @@
-// None of a call's outputs may replace what the call reads (docs/design/041-what-a-verb-may-replace.md).
+// No output of a call may replace what the call reads (docs/design/041-what-a-verb-may-replace.md).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace headshare {
 
 // Each is a file, "-" for standard input, or a directory, which stands for the files directly in it: a model, a
-// tokenizer's folder. Of a directory of texts, which are read at any depth, data/text/text_source.h lists the files.
+// tokenizer's folder. For a directory of texts, which are read at any depth, data/text/text_source.h lists the files.
 // What does not exist, and "", counts for nothing.
 using InputPaths = std::vector<std::string>;
 

@@ -1,4 +1,4 @@
-// JSON written by others in which the order of keys says something.
+// Reads JSON written by others in which the order of keys says something.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// read_json_input() (json_input.h), which sorts the keys of objects, without sorting them.
+// Reads a file as read_json_input() (json_input.h) does, which sorts the keys of objects, without sorting them.
 nlohmann::ordered_json read_json_in_order(const fs::path& path, uint64_t most_bytes);
 
 }  // namespace headshare

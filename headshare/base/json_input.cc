@@ -12,8 +12,8 @@ namespace headshare {
 
 namespace {
 
-// The parser quotes what it read last, which can be megabytes of an unclosed string, or bytes that no
-// terminal should see.
+// Shortens the parser's message. The parser quotes what it read last, which can be megabytes of an unclosed string, or
+// bytes that no terminal should see.
 std::string brief_reason(std::string reason) {
   if (reason.starts_with("[json.exception")) reason.erase(0, reason.find("] ") + 2);
   constexpr size_t kHead = 160;
@@ -23,7 +23,7 @@ std::string brief_reason(std::string reason) {
     const size_t start = position;
     const bool valid = next_code_point(reason, &position) >= 0;
     if (!valid) ++position;
-    // Whole characters, so that head and tail are made of them.
+    // The loop takes whole characters, so that head and tail are made of them.
     const bool shown = start < kHead || start + kTail >= reason.size() || reason.size() <= kHead + kTail;
     if (shown) {
       text += valid ? reason.substr(start, position - start) : "?";
@@ -34,7 +34,7 @@ std::string brief_reason(std::string reason) {
   return text;
 }
 
-// Called by the parser: refuses nesting that is too deep (printing recurses: a million brackets would overflow the
+// The parser calls this. It refuses nesting that is too deep (printing recurses: a million brackets would overflow the
 // stack), and a key twice in one object, of which the parser would keep the last. `whose` ends the sentences.
 class StrictParse {
  public:
@@ -193,7 +193,7 @@ std::string brief_json(const nlohmann::json& value) {
   }
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() <= kLongest) return text;
-  // Cut before a code point, not inside one.
+  // The cut is before a code point, not inside one.
   text.resize(valid_utf8_prefix(std::string_view(text).substr(0, kLongest)));
   return text + "...";
 }

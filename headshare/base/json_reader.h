@@ -1,5 +1,5 @@
-// The members of an object in a file that headshare wrote, and somebody may have changed since: every access names the
-// file and the key.
+// Reads the members of an object in a file that headshare wrote, and somebody may have changed since: every access
+// names the file and the key.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class JsonReader {
   // `where` leads every message: "run/results.json: cells[3]". `object` outlives the reader.
   JsonReader(const nlohmann::json& object, std::string where);
 
-  // Whether there is such a member, other than null.
+  // Tells whether there is such a member, other than null.
   bool has(const char* key) const;
 
   std::string text(const char* key) const;
@@ -29,14 +29,14 @@ class JsonReader {
   const nlohmann::json& object(const char* key) const;
   int64_t integer(const char* key, int64_t least = INT64_MIN) const;
 
-  // Up to kLargestNumber in size.
+  // Numbers reach up to kLargestNumber in size.
   double number(const char* key) const;
   double number_from(const char* key, double least) const;
   std::optional<double> optional_number(const char* key) const;  // nothing where !has(key)
   std::vector<double> numbers(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
 
-  // read(element, where) for each element of an array.
+  // Returns read(element, where) for each element of an array.
   template <class Read>
   auto list(const char* key, const Read& read) const {
     const nlohmann::json& values = array(key);
@@ -46,7 +46,7 @@ class JsonReader {
     return made;
   }
 
-  // "run/results.json: \"steps\"": how a message about one key begins.
+  // Returns how a message about one key begins: "run/results.json: \"steps\"".
   std::string name(const char* key) const { return join_text(where_, ": \"", key, "\""); }
 
  private:

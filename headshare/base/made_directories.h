@@ -1,4 +1,4 @@
-// Directories that exist only if something is put into them.
+// Creates directories that exist only if something is put into them.
 #pragma once
 
 #include <vector>

@@ -32,7 +32,7 @@ bool has_first_words(std::string_view longer, std::string_view shorter) {
          longer[shorter.size()] == '-';
 }
 
-// The only known name that has the same first words; "" where there are several.
+// Returns the only known name that has the same first words; "" where there are several.
 std::string of_the_same_words(std::string_view name, const std::vector<std::string>& known) {
   std::string found;
   for (const std::string& candidate : known) {

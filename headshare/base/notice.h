@@ -1,5 +1,5 @@
-// What a library wants to tell the user without failing. The library never prints: the program
-// that uses it installs a handler; without one, notices are dropped.
+// A notice is what a library wants to tell the user without failing. The library never prints: the program that uses it
+// installs a handler; without one, notices are dropped.
 #pragma once
 
 #include <functional>

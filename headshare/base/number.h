@@ -1,4 +1,4 @@
-// Numbers written in text.
+// Reads and writes numbers in text.
 #pragma once
 
 #include <charconv>
@@ -8,8 +8,8 @@
 
 namespace headshare {
 
-// The number that all of `text` is, in decimal, without blanks or a "+" before it; nothing where it is none or does
-// not fit. Infinities and nan are numbers of a floating type.
+// Returns the number that all of `text` is, in decimal, without blanks or a "+" before it; nothing where it is none or
+// does not fit. Infinities and nan are numbers of a floating type.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};
@@ -19,7 +19,7 @@ std::optional<Number> number_in(std::string_view text) {
   return number;
 }
 
-// The shortest text that reads back as the same number.
+// Returns the shortest text that reads back as the same number.
 inline std::string exact_text(double value) {
   char buffer[32];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMarkedBytes = 4096;
 
-// An empty file has nothing to lose.
+// Tells whether a file is ours by its mark. An empty file has nothing to lose.
 bool is_marked(const fs::path& path, const std::string& mark) {
   const MappedFile content(path);
   if (mark.empty() || content.size() == 0) return true;
@@ -33,7 +33,7 @@ class Unfinished {
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
 
-  // 0 or the error number.
+  // Writes the content; returns 0 or the error number.
   int fill(std::string_view content) {
     uint64_t written = 0;
     const bool whole = descriptor_ >= 0 && write_all(descriptor_, content.data(), content.size(), &written) &&

@@ -1,7 +1,7 @@
-// A file that a verb writes where its user says (docs/design/041-what-a-verb-may-replace.md). What exists is replaced
-// only with --overwrite, and only a regular file: never a directory, a device, a named pipe or a socket. A symbolic
-// link stays, and the file that it leads to is replaced. The constructor checks before the long work; write() checks
-// again and replaces nothing that appeared meanwhile. What the call reads is never replaced.
+// Writes a file where the user of a verb says (docs/design/041-what-a-verb-may-replace.md). An existing file is
+// replaced only with --overwrite, and only a regular file: never a directory, a device, a named pipe or a socket. A
+// symbolic link stays, and the file that it leads to is replaced. The constructor checks before the long work; write()
+// checks again and replaces nothing that appeared meanwhile. What the call reads is never replaced.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ enum class Overwrite { kNo, kYes };
 
 class OutputFile {
  public:
-  // `inputs`: all that the call reads (base/input_paths.h). `mark`: what our files of this kind have among their first
-  // bytes; with one, only a file that has it is replaced. For names that the user did not choose, where any file could
-  // stand. Throws Error when nothing may be written.
+  // `inputs` is all that the call reads (base/input_paths.h). `mark` is what our files of this kind have among their
+  // first bytes; with one, only a file that has it is replaced. It is for names that the user did not choose, where any
+  // file could stand. Throws Error when nothing may be written.
   OutputFile(fs::path path, Overwrite overwrite, InputPaths inputs, std::string mark = "");
 
   // Writes the whole file or nothing. Throws Error.

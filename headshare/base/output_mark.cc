@@ -46,7 +46,7 @@ std::vector<std::string> marked_names(const fs::path& directory) {
       if (name.is_string()) names.push_back(name);
     }
   } catch (const Error&) {
-    // Unreadable: what is beside it will say so itself.
+    // The mark is unreadable: whoever reads what is beside it will say so.
   }
   return names;
 }

@@ -1,6 +1,6 @@
-// Which files in a directory are ours. A directory that a verb fills carries a mark, the file .headshare, with the verb
-// and the names it may write. Only what stands under such a name in a directory with the mark is ever replaced, deleted
-// or left out of texts; without the mark it is somebody else's.
+// Tells which files in a directory are ours. A directory that a verb fills carries a mark, the file .headshare, with
+// the verb and the names it may write. Only what stands under such a name in a directory with the mark is ever
+// replaced, deleted or left out of texts; without the mark it is somebody else's.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ namespace headshare {
 inline constexpr const char* kMarkFile = ".headshare";
 inline constexpr const char* kResolvedFile = "resolved.yaml";  // the options of a call: "# headshare VERB ..." leads it
 
-// What a verb writes into the directory its --out names: files and directories, as patterns of name_matches().
+// A verb writes these files and directories into the directory that its --out names; they are patterns of
+// name_matches().
 struct OwnNames {
   std::string verb;                            // "train"
   std::string what;                            // "a run", for messages
@@ -24,10 +25,11 @@ struct OwnNames {
   std::vector<std::string> all() const;
 };
 
-// What stands in `directory` under one of these names, sorted.
+// Returns what stands in `directory` under one of these names, sorted.
 std::vector<fs::path> entries_matching(const fs::path& directory, const std::vector<std::string>& patterns);
 
-// The names in the mark of `directory`: what is there is some run's and not a text. Empty without a readable mark.
+// Returns the names in the mark of `directory`: a file with such a name belongs to a run and is no text. Empty without
+// a readable mark.
 std::vector<std::string> marked_names(const fs::path& directory);
 
 // The verb in the mark of `directory`; "" without a readable mark.
@@ -47,7 +49,7 @@ class OutputMark {
  public:
   OutputMark(fs::path directory, OwnNames kind) : directory_(std::move(directory)), kind_(std::move(kind)) {}
 
-  // Whether a call of this verb began here: there is its mark, or, of a program before marks, its resolved.yaml.
+  // Tells whether a call of this verb began here: there is its mark, or, of a program before marks, its resolved.yaml.
   bool begun() const;
 
   // Tells whether this verb may give the name.
@@ -64,7 +66,8 @@ class OutputMark {
   // files of our names there: this process holds the directory's lock, so whoever wrote them is gone.
   void set() const;
 
-  // Deletes what this verb wrote here, but for the names in `keep`; the mark stays. Nothing where it did not begin.
+  // Deletes what this verb wrote here, but for the names in `keep`; the mark stays. Does nothing where this verb did
+  // not begin.
   void clear(const std::vector<std::string>& keep = {}) const;
 
  private:

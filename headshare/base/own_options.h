@@ -1,5 +1,5 @@
-// Options that only one part of the program knows, found by their type: those of a family of tasks, of an attention
-// scheme.
+// Some options are known to one part of the program only: those of a family of tasks, of an attention scheme. They are
+// found by their type.
 #pragma once
 
 #include <concepts>
@@ -9,7 +9,7 @@
 
 namespace headshare {
 
-// A value that behaves like a struct with one member of every type that it is asked for. A member begins as its type
+// An OwnOptions behaves like a struct with one member of every type that it is asked for. A member begins as its type
 // does. It stays where it is while this object lives, even when another OwnOptions is assigned to it, so that fields
 // (base/field.h) may point into it.
 class OwnOptions {

@@ -1,4 +1,4 @@
-// Texts of options that name something: --help shows it in capitals in place of TEXT, as in --out DIR.
+// Some texts of options name something: --help shows it in capitals in place of TEXT, as in --out DIR.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace headshare {
 
-// A field of text, or of several texts, each of which names a file; a directory; either of them; a trained model
-// (checkpoint or run directory). What is named becomes the field's range.
+// Makes of a field of text, or of several texts, one whose texts name a file; a directory; either of them; a trained
+// model (checkpoint or run directory). What is named becomes the field's range.
 Field naming_file(Field text);
 Field naming_directory(Field text);
 Field naming_path(Field text);
 Field naming_model(Field text);
 
-// Such a field for which "" means something, which its help says. Its range becomes "FILE or empty".
+// Makes of such a field one for which "" means something, which its help says. Its range becomes "FILE or empty".
 Field or_empty(Field naming);
 
 // Returns the placeholder of a field, such as "FILE"; "" where its range is none of these.

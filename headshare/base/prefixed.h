@@ -1,4 +1,4 @@
-// Options of one struct under a prefix, for a verb that has others of the same names already.
+// Puts options of one struct under a prefix, for a verb that has others of the same names already.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace headshare {
 
-// The same fields under other names: with the prefix "finetune-" "finetune-epochs" for "epochs", aliases likewise.
-// Their help says the new names, too.
+// Returns the same fields under other names: with the prefix "finetune-" "finetune-epochs" for "epochs", aliases
+// likewise. Their help says the new names, too.
 Fields prefixed(const std::string& prefix, Fields fields);
 
-// `text` with "--epochs" as "--finetune-epochs" where the prefixed `fields` have that, and other options as they are.
+// Returns `text` with "--epochs" as "--finetune-epochs" where the prefixed `fields` have that, and other options as
+// they are.
 std::string with_prefixed_names(const std::string& prefix, const Fields& fields, const std::string& text);
 
 }  // namespace headshare

@@ -11,7 +11,8 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Of each thread of this process, in nanoseconds: the second number of its schedstat. A thread may end meanwhile.
+// Returns the waiting time of each thread of this process, in nanoseconds: the second number of its schedstat. A thread
+// may end meanwhile.
 std::map<std::string, int64_t> waited_by_thread() {
   std::map<std::string, int64_t> waited;
   std::error_code error;
@@ -50,7 +51,7 @@ std::optional<int64_t> proc_bytes(const std::string& file, const std::string& ke
 }
 
 int64_t peak_memory_bytes() {
-  // Not getrusage(): its figure includes that of the process that started this one.
+  // getrusage() would be wrong: its figure includes that of the process that started this one.
   return proc_bytes("/proc/self/status", "VmHWM").value_or(0);
 }
 

@@ -1,4 +1,4 @@
-// What the system tells about memory, and about the time that this process waited for a core.
+// Asks the system about RAM, and about the time that this process waited for a core.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 namespace headshare {
 
-// The entry `key` of a /proc file of lines "Key:   n kB" ("/proc/meminfo", "/proc/self/status"), in bytes; nothing
-// where the system does not tell.
+// Returns the entry `key` of a /proc file of lines "Key:   n kB" ("/proc/meminfo", "/proc/self/status"), in bytes;
+// nothing where the system does not tell.
 std::optional<int64_t> proc_bytes(const std::string& file, const std::string& key);
 
-// The highest resident memory this process has had so far; 0 where the system does not tell.
+// Returns the highest resident memory this process has had so far; 0 where the system does not tell.
 int64_t peak_memory_bytes();
 
-// How long threads of this process stood ready and had to wait for a core, since the meter was made: other programs
-// took the time. A machine that is idle otherwise gives nearly 0, and one that two programs share about 1 for each
-// thread.
+// Measures how long threads of this process stood ready and had to wait for a core, since the meter was made: other
+// programs took the time. A machine that is idle otherwise gives nearly 0, and one that two programs share about 1 for
+// each thread.
 class WaitMeter {
  public:
   // With more threads than cores the program waits for itself, so share() tells nothing.
   explicit WaitMeter(int64_t threads);
 
-  // All threads' waiting together, over the time since. Nothing where the system does not tell (schedstat of Linux).
+  // Returns all threads' waiting together, over the time since. Nothing where the system does not tell (schedstat of
+  // Linux).
   std::optional<double> share() const;
 
  private:

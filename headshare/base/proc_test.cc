@@ -25,7 +25,7 @@ TEST(ProcBytes, ReadsTheEntryOfThatName) {
   EXPECT_EQ(proc_bytes(path + "x", "VmRSS"), std::nullopt);
 }
 
-// Two threads on one core: each waits while the other one runs. The whole test stays on that core.
+// Two threads share one core: each waits while the other one runs. The whole test stays on that core.
 TEST(WaitMeter, SeesThatACoreIsShared) {
   cpu_set_t before, one;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);

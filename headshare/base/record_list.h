@@ -1,4 +1,4 @@
-// A list of what the program has of a kind (attention schemes, conversions), to which others can be added.
+// This list holds what the program has of a kind (attention schemes, conversions); others can be added.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class RecordList {
     for (Record& one : first) add(std::move(one));
   }
 
-  // All records, in the order in which they came.
+  // Returns all records, in the order in which they came.
   Records all() const {
     const std::lock_guard lock(mutex_);
     return records_;

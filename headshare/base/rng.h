@@ -1,5 +1,5 @@
-// Random numbers keyed by (seed, name): two models that share a name share the numbers, whatever
-// else they contain. The generator is counter-based, so its whole state is two integers.
+// Random numbers are keyed by (seed, name): two models that share a name share the numbers, whatever else they contain.
+// The generator is counter-based, so its whole state is two integers.
 #pragma once
 
 #include <array>
@@ -8,18 +8,18 @@
 
 namespace headshare {
 
-// A well-mixed 64-bit key for the stream `name` of `seed`.
+// Returns a well-mixed 64-bit key for the stream `name` of `seed`.
 uint64_t stream_key(uint64_t seed, std::string_view name);
 
-// A further key from an existing one and a number (a step, a block): the streams are independent.
+// Returns a further key from an existing one and a number (a step, a block): the streams are independent.
 uint64_t stream_key(uint64_t key, uint64_t number);
 
-// Philox4x32 (Salmon et al., SC 2011): four 32-bit numbers for a 128-bit counter and 64-bit key. Seven rounds are the
-// fewest that pass its authors' statistical tests; ten are their margin of safety.
+// Philox4x32 (Salmon et al., SC 2011) makes four 32-bit numbers of a 128-bit counter and a 64-bit key. Seven rounds are
+// the fewest that pass its authors' statistical tests; ten are their margin of safety.
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, uint64_t key, int rounds = 10);
 
-// A sequential reader of one Philox stream. `position` counts the 32-bit words already drawn, so
-// {key, position} restores it exactly.
+// Reads one Philox stream in sequence. `position` counts the 32-bit words already drawn, so {key, position} restores it
+// exactly.
 class Philox {
  public:
   explicit Philox(uint64_t key, uint64_t position = 0) : key_(key), position_(position) {}

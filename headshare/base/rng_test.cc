@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-// Known answers of the Random123 distribution (Salmon et al.) for ten and seven rounds.
+// The Random123 distribution (Salmon et al.) has known answers for ten and seven rounds.
 TEST(RngTest, PhiloxKnownAnswers) {
   EXPECT_THAT(philox4x32({0, 0, 0, 0}, 0), testing::ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
   EXPECT_THAT(philox4x32({~0U, ~0U, ~0U, ~0U}, ~0ULL),
@@ -46,7 +46,7 @@ TEST(RngTest, NumbersHaveTheirDistributions) {
     normal_squares += normal * normal;
     ++counts[random.below(counts.size())];
   }
-  // Five standard deviations of each mean.
+  // The tolerance is five standard deviations of each mean.
   EXPECT_NEAR(uniform_sum / kDraws, 0.5, 5 * std::sqrt(1.0 / 12 / kDraws));
   EXPECT_NEAR(normal_sum / kDraws, 0.0, 5 / std::sqrt(kDraws));
   EXPECT_NEAR(normal_squares / kDraws, 1.0, 5 * std::sqrt(2.0 / kDraws));

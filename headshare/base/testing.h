@@ -1,5 +1,5 @@
-// For tests only: the real data sets, temporary directories, a full disk, the messages of errors. Needs zlib
-// (LINKS ZLIB::ZLIB) where read_test_data is used.
+// For tests only, this gives the real data sets, temporary directories, a full disk, the messages of errors. It needs
+// zlib (LINKS ZLIB::ZLIB) where read_test_data is used.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 
 namespace headshare {
 
-// The folder with the published data sets: $HEADSHARE_DATA, else shared/data beside the repository.
-// It need not exist: tests that need a file of it begin with HS_NEEDS_DATA(file).
+// Returns the folder with the published data sets: $HEADSHARE_DATA, else shared/data beside the repository. It need not
+// exist: tests that need a file of it begin with HS_NEEDS_DATA(file).
 inline fs::path test_data_folder() {
   const char* chosen = std::getenv("HEADSHARE_DATA");
   return chosen != nullptr ? fs::path(chosen) : fs::path(HEADSHARE_SOURCE_DIR) / "../shared/data";
@@ -29,7 +29,7 @@ inline fs::path test_data_folder() {
   if (!::headshare::fs::exists(::headshare::test_data_folder() / (name))) \
   GTEST_SKIP() << "no " << (::headshare::test_data_folder() / (name)).string() << "; set HEADSHARE_DATA"
 
-// A file of the data folder; .gz files are unpacked.
+// Returns a file of the data folder; .gz files are unpacked.
 inline std::string read_test_data(const std::string& name) {
   const fs::path path = test_data_folder() / name;
   gzFile file = gzopen(path.c_str(), "rb");
@@ -43,7 +43,7 @@ inline std::string read_test_data(const std::string& name) {
   return content;
 }
 
-// A directory of its own, removed with all that is in it.
+// This is a new directory, removed with all that is in it.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -65,7 +65,7 @@ class TemporaryDirectory {
   fs::path path_;
 };
 
-// A full disk: until it is destroyed every write past `bytes` of a file fails, for root too.
+// Imitates a full disk: until it is destroyed every write past `bytes` of a file fails, for root too.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -82,7 +82,7 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-// The message of the Error that `action` throws; "no error" when it returns.
+// Returns the message of the Error that `action` throws; "no error" when it returns.
 inline std::string error_message(const std::function<void()>& action) {
   try {
     action();

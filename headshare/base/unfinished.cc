@@ -36,7 +36,7 @@ int rename_over_file(const fs::path& from, const fs::path& to) {
 
 enum class Writer { kNone, kAlive, kUnknown };
 
-// Who holds the lock of what is called path.partial-PID. The lock is given back at once.
+// Tells who holds the lock of what is called path.partial-PID. The lock is given back at once.
 Writer writer_of(const fs::path& partial) {
   const int descriptor = ::open(partial.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return Writer::kUnknown;

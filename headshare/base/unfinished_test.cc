@@ -20,7 +20,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
   return found;
 }
 
-// The number of a process that has ended.
+// Returns the number of a process that has ended.
 pid_t gone_process() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -43,7 +43,7 @@ TEST(UnfinishedTest, RenamesToFreeNamesOnly) {
   EXPECT_THAT(names_in(home.path()), ElementsAre("empty", "free", "moved", "taken"));
 }
 
-// As on a file system that has no files without names.
+// This imitates a file system that has no files without names.
 TEST(UnfinishedTest, AFileWithATemporaryNameFollowsTheSameRules) {
   const TemporaryDirectory home;
   write_file(home / "taken", "theirs");
@@ -79,7 +79,7 @@ TEST(UnfinishedTest, OnlyWhatNobodyWritesIsSwept) {
   EXPECT_FALSE(sweep());
   EXPECT_THAT(names_in(home.path()), ElementsAre("x.partial-1", "x.partial-notes", "y" + dead));
 
-  // On another machine, which shares the file system: its number says nothing here, its lock does.
+  // A process on another machine shares the file system: its number says nothing here, its lock does.
   make_directories(home / ("x" + dead));
   make_old(home / ("x" + dead));
   const int descriptor = ::open((home / ("x" + dead)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

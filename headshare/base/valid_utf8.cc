@@ -9,7 +9,7 @@ namespace headshare {
 size_t valid_utf8_prefix(std::string_view text) {
   size_t position = 0;
   while (position < text.size()) {
-    // Most text is mostly ASCII: eight bytes at a time.
+    // The loop takes eight bytes at a time, because most text is mostly ASCII.
     uint64_t eight = 0;
     while (position + sizeof eight <= text.size()) {
       std::memcpy(&eight, text.data() + position, sizeof eight);

@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-// How many bytes the character at the start of `text` has, by its lead byte; 0 where the bytes behind it do not
+// Returns how many bytes the character at the start of `text` has, by its lead byte; 0 where the bytes behind it do not
 // belong to it.
 size_t character_bytes(std::string_view text) {
   const auto lead = static_cast<uint8_t>(text.front());
@@ -27,7 +27,7 @@ bool is_control(std::string_view character) {
   return first == 0xC2 && static_cast<uint8_t>(character[1]) < 0xA0;
 }
 
-// The last byte tells: U+009B is C2 9B.
+// Appends the number of a byte, by `format`. The last byte names a character: U+009B is C2 9B.
 void append_number(const char* format, char byte, std::string* out) {
   char number[8];
   std::snprintf(number, sizeof number, format, static_cast<unsigned>(static_cast<uint8_t>(byte)));

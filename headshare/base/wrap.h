@@ -1,4 +1,4 @@
-// Text in lines of a given width.
+// Breaks text into lines of a given width.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace headshare {
 
-// Columns that UTF-8 text takes, taking every code point as one column wide.
+// Returns the columns that UTF-8 text takes, taking every code point as one column wide.
 int display_width(std::string_view text);
 
-// visible(text) cut at blanks into lines of at most `width` columns (longer words stay whole). Lines after the first
-// begin with `indent` blanks.
+// Returns visible(text) cut at blanks into lines of at most `width` columns (longer words stay whole). Lines after the
+// first begin with `indent` blanks.
 std::string wrap(std::string_view text, int width, int indent);
 
 }  // namespace headshare

@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-// Tokens in, certain text out; without a decode function all texts are "".
+// Turns tokens into text as soon as it is certain; without a decode function all texts are "".
 class Output {
  public:
   explicit Output(const GenerateRequest& request)
@@ -25,7 +25,7 @@ class Output {
 
   Generated finish(StopReason reason) {
     std::string rest = decodes_ && !stopped() ? stops_.push(stream_.finish()) : "";
-    // What waited may complete a stop string by itself.
+    // The text that waited may complete a stop string by itself.
     result_.reason = stopped() ? StopReason::kStopString : reason;
     rest += stops_.finish();
     if (!rest.empty()) emit(std::nullopt, rest);

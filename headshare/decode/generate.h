@@ -1,4 +1,4 @@
-// The decoding loop, over a step function instead of a model class.
+// The decoding loop works on a step function instead of a model class.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace headshare {
 
-// Feeds new tokens to the model behind those it has seen, and returns the logits [V] of the last
-// position. Called first with the whole prompt, then with one token at a time.
+// Feeds new tokens to the model behind those it has seen, and returns the logits [V] of the last position. It is called
+// first with the whole prompt, then with one token at a time.
 using StepFunction = std::function<std::vector<float>(std::span<const int32_t> new_tokens)>;
 
-// Called once per token, in order, with the text that became certain by it ("" while a code point or a
-// possible stop string is unfinished). Text still waiting at the end comes in a last call without a
-// token. The texts joined are Generated::text. What it throws (Interrupted) ends the generation.
+// generate() calls this once per token, in order, with the text that became certain by it ("" while a code point or a
+// possible stop string is unfinished). Text still waiting at the end comes in a last call without a token. The texts
+// joined are Generated::text. What it throws (Interrupted) ends the generation.
 using StreamCallback = std::function<void(std::optional<int32_t> token, std::string_view text)>;
 
 enum class StopReason { kEndOfText, kStopString, kMaxNewTokens };

@@ -17,7 +17,7 @@ std::string decode_bytes(std::span<const int32_t> ids) {
   return text;
 }
 
-// A model that says `script` byte by byte and then kEnd; it keeps what it was fed.
+// This model says `script` byte by byte and then kEnd; it keeps what it was fed.
 class Reciter {
  public:
   explicit Reciter(std::string script) : script_(std::move(script)) {}

@@ -19,13 +19,13 @@ void check_options(const SamplingOptions& options) {
            options.repetition_penalty);
 }
 
-// Every logit as a candidate that still carries its logit in place of a probability.
+// Returns every logit as a candidate that still carries its logit in place of a probability.
 std::vector<Candidate> read_logits(std::span<const float> logits) {
   HS_CHECK(!logits.empty(), "there are no logits to choose a token from");
   std::vector<Candidate> candidates(logits.size());
   bool any = false;
   for (size_t i = 0; i < logits.size(); ++i) {
-    // False for NaN, too.
+    // The comparison is false for NaN, too.
     HS_CHECK(logits[i] < INFINITY, "the logit of token ", i, " is ", logits[i],
              ": the model has diverged, or its checkpoint is damaged");
     any = any || std::isfinite(logits[i]);

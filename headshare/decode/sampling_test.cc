@@ -14,7 +14,7 @@ namespace sampling_test {
 using Logits = std::vector<float>;
 using Tokens = std::vector<int32_t>;
 
-// ln of 0.5, 0.25, 0.15, 0.1: logits whose softmax is known.
+// The logits are ln of 0.5, 0.25, 0.15, 0.1, so that their softmax is known.
 const Logits kLogits = {std::log(0.5F), std::log(0.25F), std::log(0.15F), std::log(0.1F)};
 
 std::map<int32_t, double> distribution(const SamplingOptions& options, const Logits& logits = kLogits,
@@ -137,7 +137,7 @@ TEST(SamplingTest, TheSeedAndTheSequenceDecide) {
   EXPECT_NE(draw(1, 0), draw(1, 1));
 }
 
-// A place where only one token is possible uses up its random number like any other.
+// A position where only one token is possible uses up its random number like any other.
 TEST(SamplingTest, ATokensRandomNumberDependsOnItsPlaceAlone) {
   Sampler plain({.seed = 3});
   Sampler forced({.seed = 3});

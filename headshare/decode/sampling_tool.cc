@@ -1,5 +1,5 @@
-// Test-only: reads a JSON list of {"options": {...}, "logits": [...], "history": [...]} (null is
-// -infinity) from standard input and prints, for each, the probability of every token as JSON.
+// This program is for tests only. It reads a JSON list of {"options": {...}, "logits": [...], "history": [...]} (null
+// is -infinity) from standard input and prints, for each, the probability of every token as JSON.
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Decoding past the context of a model whose positions end (learned, sinusoidal): a window slides over the text.
+// Decodes past the context of a model whose positions end (learned, sinusoidal): a window slides over the text.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace headshare {
 
-// A StepFunction that never shows the model more than `context` tokens. When a step would not fit, it begins a model
-// with an empty cache and feeds it the last half of the context, the new token included.
+// This StepFunction never shows the model more than `context` tokens. When a step would not fit, it begins a model with
+// an empty cache and feeds it the last half of the context, the new token included.
 //
 // A fresh cache is needed because every token changes its position: what the cache holds of a token was computed at the
 // old one. Keeping half makes that cheap: of `context` tokens, half are read again once every context / 2 steps, so

@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Models that note what each of them was fed.
+// These models note what each of them was fed.
 struct Models {
   std::vector<std::vector<int32_t>> seen;
 

@@ -8,13 +8,14 @@
 namespace headshare {
 namespace {
 
-// Enough earlier tokens for any tokenizer's spacing rules and for a code point of four byte tokens.
+// So many earlier tokens are enough for any tokenizer's spacing rules and for a code point of four byte tokens.
 constexpr size_t kContextTokens = 5;
 
-// In tokens of a byte each. What is unfinished after that many is no code point: it is shown as it is.
+// The longest code point has four tokens of a byte each. Text that is still unfinished after that many is no code
+// point: it is shown as it is.
 constexpr size_t kLongestCodePoint = 4;
 
-// The length a UTF-8 sequence has by its first byte; 0 for a byte that cannot begin one.
+// Returns the length that a UTF-8 sequence has by its first byte; 0 for a byte that cannot begin one.
 size_t sequence_length(unsigned char first) {
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return 2;
@@ -25,7 +26,7 @@ size_t sequence_length(unsigned char first) {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// Does the end of `text` begin `stop` without finishing it? The longest such end.
+// Returns the length of the longest end of `text` that begins `stop` without finishing it; 0 where there is none.
 size_t begun(std::string_view text, std::string_view stop) {
   for (size_t length = std::min(text.size(), stop.size() - 1); length > 0; --length) {
     if (text.ends_with(stop.substr(0, length))) return length;
@@ -83,7 +84,7 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stop
 
 std::string StopMatcher::push(std::string_view text) {
   if (found_) return "";
-  // Byte by byte, so that the result does not depend on how the text was cut into pieces.
+  // The text goes in byte by byte, so that the result does not depend on how it was cut into pieces.
   for (const char c : text) {
     held_ += c;
     size_t longest = 0;

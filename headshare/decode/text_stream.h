@@ -1,4 +1,4 @@
-// Turning tokens into text as they come: whole code points only, and nothing past a stop string.
+// Turns tokens into text as they come: whole code points only, and nothing past a stop string.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace headshare {
 
 using DecodeFunction = std::function<std::string(std::span<const int32_t> ids)>;
 
-// The bytes at the end of `text` that begin a UTF-8 sequence and do not finish it: 0 to 3. Bytes that
-// cannot become valid by more input count as finished.
+// Returns how many bytes at the end of `text` begin a UTF-8 sequence and do not finish it: 0 to 3. Bytes that cannot
+// become valid by more input count as finished.
 size_t unfinished_utf8(std::string_view text);
 
 // Decodes a growing sequence piece by piece. A token's text can depend on its neighbours (a leading
@@ -25,9 +25,9 @@ class TextStream {
  public:
   TextStream(DecodeFunction decode, std::span<const int32_t> prompt);
 
-  // The text that is certain now, possibly "".
+  // Returns the text that is certain now, possibly "".
   std::string push(int32_t token);
-  // What waited, as it is, when no more tokens will come.
+  // Returns the text that waited, as it is, when no more tokens will come.
   std::string finish();
 
  private:
@@ -46,10 +46,10 @@ class StopMatcher {
   // Throws Error for an empty stop string.
   explicit StopMatcher(std::vector<std::string> stops);
 
-  // The text that may be shown: it holds no stop string, and no beginning of one at its end. After
-  // found() it is "".
+  // Returns the text that may be shown: it holds no stop string, and no beginning of one at its end. After found() it
+  // is "".
   std::string push(std::string_view text);
-  // What waited as a possible beginning, when no more text will come; "" after found().
+  // Returns the text that waited as a possible beginning, when no more text will come; "" after found().
   std::string finish();
   bool found() const { return found_; }
 

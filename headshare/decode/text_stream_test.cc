@@ -16,7 +16,7 @@ std::string decode_bytes(std::span<const int32_t> ids) {
   return text;
 }
 
-// The same, but an unfinished code point at the end reads as U+FFFD.
+// Decodes as decode_bytes() does, but an unfinished code point at the end reads as U+FFFD.
 std::string decode_replacing(std::span<const int32_t> ids) {
   std::string text = decode_bytes(ids);
   const size_t unfinished = unfinished_utf8(text);

@@ -1,5 +1,5 @@
-// Attention over blocks of queries and keys, forward and backward, for any head counts and widths, in
-// O(T + S) memory per head: the score matrix exists one tile at a time (Dao et al., 2022).
+// Computes attention over blocks of queries and keys, forward and backward, for any head counts and widths, in O(T + S)
+// memory per head: the score matrix exists one tile at a time (Dao et al., 2022).
 //   score_h[i,j] = scale * (q_{h,i} . k_j + key_bias_h[j]) - slope_h * |i + S - T - j|
 //   out_h[i] = sum_j dropout(softmax_j(score_h[i,j])) v_j
 // Letters as in headshare/base/dims.h; head h reads head h / (H / count) of a tensor with `count` heads.
@@ -15,7 +15,7 @@
 
 namespace headshare::kernels {
 
-// [B, heads, rows, width] with the distances between sentences, heads and rows; a row is contiguous.
+// This is a tensor [B, heads, rows, width] with the distances between sentences, heads and rows; a row is contiguous.
 template <typename T>
 struct HeadsView {
   T* data = nullptr;
@@ -50,29 +50,29 @@ struct AttentionGradients {
   float* key_bias = nullptr;       // [B, H, S], overwritten; null: not wanted
 };
 
-// What does the arithmetic.
+// A machine does the arithmetic: a matrix product, threads and memory.
 struct Machine {
   const TileGemm* gemm;
   Parallel parallel;
   Allocate allocate = allocate_plain;
 };
 
-// T is float or Bf16; with Bf16 both widths must be even. T, S, B >= 1. Hidden keys and values must be finite.
-// out [B, H, T, Dv]: zeros where a query sees no key. lse [B, H, T]: the logarithm to the base 2 of the
-// softmax's denominator, plus infinity where a query sees no key; backward needs it.
+// Computes `out` and `lse`. T is float or Bf16; with Bf16 both widths must be even. T, S, B >= 1. Hidden keys and
+// values must be finite. out [B, H, T, Dv] is zero where a query sees no key. lse [B, H, T] is the logarithm to the
+// base 2 of the softmax's denominator, plus infinity where a query sees no key; backward needs it.
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                        HeadsView<T> out, float* lse, const Machine& machine);
 
-// A few new queries against a cache, without dropout: keys and values are read once for all queries and heads that
-// share them, and the keys are split among the threads. Several queries, T > 1, are the beams of a sentence: no causal
-// mask and no ALiBi orders them.
+// Attends from a few new queries to a cache, without dropout: keys and values are read once for all queries and heads
+// that share them, and the keys are split among the threads. Several queries, T > 1, are the beams of a sentence: no
+// causal mask and no ALiBi orders them.
 template <typename T>
 void attention_decode(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                       HeadsView<T> out, const Machine& machine);
 
-// The same for any number of threads up to how partial sums of gradients are grouped: equal bits for equal
-// machine.parallel.threads.
+// Computes the gradients, the same for any number of threads up to how partial sums of gradients are grouped: equal
+// bits for equal machine.parallel.threads.
 template <typename T>
 void attention_backward(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                         HeadsView<const T> out, const float* lse, HeadsView<const T> out_gradient,

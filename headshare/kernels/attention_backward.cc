@@ -19,14 +19,14 @@ struct BackwardProblem {
   HeadsView<const T> out_gradient;
 };
 
-// Where the items leave what they find.
+// The items leave their gradients in these sums.
 template <typename T>
 struct BackwardSums {
   PartialSums<T> query, key, value;
   std::optional<PartialSums<float>> key_bias;  // rows are keys, one value wide; none: not wanted
 };
 
-// One item: for its heads, blocks of queries against blocks of keys, transposed as in the forward pass.
+// An item takes, for its heads, blocks of queries against blocks of keys, transposed as in the forward pass.
 //   P^T = 2^(K Q^T ... - lse), dP^T = V dO^T, dS^T = scale P^T (dP^T keep - delta), delta_i = dO_i . O_i
 //   dV += (P^T keep) dO, dK += dS^T Q, dQ += dS K
 template <typename T>
@@ -67,7 +67,7 @@ class BackwardItem {
   }
 
  private:
-  // Keys are the right side of dQ: packed once an item, tile by tile.
+  // Keys are the right side of dQ. They are packed once an item, tile by tile.
   void pack_keys(int64_t h) {
     const int64_t head = h * s_.Hk / s_.H;
     if (!Operands<T>::kPacked || head == packed_head_) return;

@@ -1,4 +1,4 @@
-// Problems of attention for tests of its kernels, and what they are compared with.
+// Makes problems of attention for tests of its kernels, and what they are compared with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace headshare::kernels {
 
-// A problem by what it is made of.
+// This is a problem by what it is made of.
 struct Case {
   std::string name;
   AttentionSizes sizes;
@@ -30,13 +30,13 @@ struct Case {
   bool shared_mask = false;  // one mask of dropout for all heads
 };
 
-// `sizes` with queries, keys and values of its own for each of the H heads.
+// Returns `sizes` with queries, keys and values of its own for each of the H heads.
 constexpr AttentionSizes own_heads(AttentionSizes sizes) {
   sizes.Hq = sizes.Hk = sizes.Hv = sizes.H;
   return sizes;
 }
 
-// Edges around lanes (16), query blocks (64) and key blocks (128) by construction.
+// The cases lie at the edges around lanes (16), query blocks (64) and key blocks (128) by construction.
 inline std::vector<Case> cases() {
   return {
       {.name = "one_of_each", .sizes = {}},
@@ -109,7 +109,7 @@ inline std::vector<Case> cases() {
   };
 }
 
-// Numbers in layouts with room between rows; the room is NaN, which nobody may read into a result.
+// These numbers have layouts with room between rows; the room is NaN, which nobody may read into a result.
 struct Poisoned {
   std::vector<float> data;
   HeadsView<float> view;
@@ -129,7 +129,7 @@ struct Poisoned {
 
   HeadsView<const float> read() const { return {view.data, view.batch, view.head, view.row}; }
 
-  // Whether the room is as it was.
+  // Tells whether the room is as it was.
   bool untouched() const {
     bool all = true;
     for (size_t i = 0; i < data.size(); ++i) {
@@ -187,8 +187,9 @@ inline double largest_of(const std::vector<double>& x) {
   return largest;
 }
 
-// Values, dense over [B, heads, rows, width], and how far from them a result may be: twice as far as the same formula
-// computed plainly in float, its matrices kept as the kernel's are, and a few roundings; in bf16 never more than 2^-6.
+// Holds the expected values, dense over [B, heads, rows, width], and how far from them a result may be: twice as far as
+// the same formula computed plainly in float, its matrices kept as the kernel's are, and a few roundings; in bf16 never
+// more than 2^-6.
 struct Expected {
   int64_t B, heads, rows, width;
   std::vector<double> values;
@@ -205,7 +206,7 @@ struct Expected {
     if (bf16) tolerance = std::min(tolerance, 0x1p-6 * largest_of(values));
   }
 
-  // The largest distance; NaN is far from everything.
+  // Returns the largest distance; NaN is far from everything.
   double gap(const HeadsView<float>& actual) const {
     double largest = 0;
     for (int64_t i = 0; i < B * heads * rows; ++i) {
@@ -244,7 +245,7 @@ inline ExpectedGradients expected_gradients(const Problem& p, Kept kept = Kept::
           {s.B, s.H, s.S, 1, exact.key_bias, plain.key_bias, kept}};
 }
 
-// The results of the kernels of attention.h, forward and backward.
+// These are the results of the kernels of attention.h, forward and backward.
 struct Results {
   Poisoned out, query, key, value;
   std::vector<float> lse, bias;
@@ -262,7 +263,7 @@ struct Results {
   AttentionGradients<float> gradients() { return {query.view, key.view, value.view, bias.data()}; }
   HeadsView<float> bias_view(const AttentionSizes& s) { return {bias.data(), s.H * s.S, s.S, 1}; }
 
-  // Whether nothing was written but results.
+  // Tells whether nothing was written but results.
   bool fences_stand() const {
     const auto nan = [](float x) { return std::isnan(x); };
     return out.untouched() && query.untouched() && key.untouched() && value.untouched() &&
@@ -294,14 +295,14 @@ inline Results run(const Problem& p, const Parallel& parallel) {
   return results;
 }
 
-// For each instruction set that this CPU has.
+// These tests run for each instruction set that this CPU has.
 class EveryInstructionSet : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { force_tiles_target(GetParam()); }
   void TearDown() override { force_tiles_target(""); }
 };
 
-// Gaps between rows are NaN and unequal to themselves: compared by value where there are values.
+// The bits are compared, because gaps between rows are NaN and unequal to themselves.
 inline bool equal(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -314,7 +315,7 @@ inline void expect_same(const Results& a, const Results& b) {
   EXPECT_TRUE(equal(a.bias, b.bias));
 }
 
-// Rounded to bf16; `x` is what the rounded values are worth.
+// Returns `x` rounded to bf16; `x` becomes what the rounded values are worth.
 inline std::vector<Bf16> narrowed(Poisoned* x) {
   std::vector<Bf16> narrow(x->data.size());
   for (size_t i = 0; i < narrow.size(); ++i) {
@@ -332,12 +333,12 @@ inline HeadsView<Bf16> written(std::vector<Bf16>& data, const Poisoned& like) {
   return {data.data(), like.view.batch, like.view.head, like.view.row};
 }
 
-// Where results go: NaN as `like` is.
+// Returns room for results: NaN as `like` is.
 inline std::vector<Bf16> room(const Poisoned& like) {
   return std::vector<Bf16>(like.data.size(), to_bf16(std::nanf("")));
 }
 
-// Whether a case fits bf16: even widths, and values whose rounding leaves something to compare.
+// Tells whether a case fits bf16: even widths, and values whose rounding leaves something to compare.
 inline bool suits_bf16(const Case& one) {
   return one.sizes.Dk % 2 == 0 && one.sizes.Dv % 2 == 0 && one.scale <= 1 && one.mean == 0;
 }
@@ -347,7 +348,7 @@ inline void widen(const std::vector<Bf16>& narrow, Poisoned* as) {
   for (size_t i = 0; i < narrow.size(); ++i) as->data[i] = to_float(narrow[i]);
 }
 
-// One head of 20 queries and keys; query 3 has a NaN.
+// This problem has one head of 20 queries and keys; query 3 has a NaN.
 inline Problem problem_with_nan() {
   Problem p({.name = "nan", .sizes = {.T = 20, .S = 20, .Dk = 4, .Dv = 4}, .key_bias = true});
   p.query.view.at(0, 0)[3 * p.query.view.row] = std::nanf("");

@@ -11,14 +11,14 @@
 namespace headshare::kernels {
 namespace {
 
-// Rows (head, query) that read one key head for one sentence, against a part of the keys. The queries of a head follow
-// each other.
+// An item is rows (head, query) that read one key head for one sentence, against a part of the keys. The queries of a
+// head follow each other.
 struct DecodeItem {
   int64_t b, key_head, first_row, rows, first_key, last_key;
   int64_t part;
 };
 
-// What a part of the keys found for one row: to be merged with the other parts.
+// This is what a part of the keys found for one row; it is merged with the other parts.
 struct PartialResult {
   float* m;    // [B, H, T, parts], to the base 2
   float* l;    // [B, H, T, parts]
@@ -27,8 +27,8 @@ struct PartialResult {
   int64_t parts;
 };
 
-// Few queries: they and the heads lie along the lanes of a tile, so that a key head is read once for all of them, and
-// a tile of weights is turned round, so that values are used where they lie.
+// There are few queries: they and the heads lie along the lanes of a tile, so that a key head is read once for all of
+// them, and a tile of weights is turned round, so that values are used where they lie.
 template <typename T>
 class DecodeTiles {
  public:
@@ -84,13 +84,13 @@ class DecodeTiles {
     return ops_.right_transposed(rows_, s_.Dk, item.rows, s_.Dk, lanes, query_);
   }
 
-  // What would leave most of a tile empty; bf16 has no way without one.
+  // Tells whether an item would leave most of a tile empty; bf16 has no way without a tile.
   static bool is_few(const DecodeItem& item) {
     const int64_t keys = item.last_key - item.first_key;
     return std::is_same_v<T, float> && (item.rows <= kFewRows || item.rows * keys <= kFewScores);
   }
 
-  // scores [kTileKeys, lanes]; afterwards turned_ [rows, kTileKeys] has the weights of these keys.
+  // Takes scores [kTileKeys, lanes]; afterwards turned_ [rows, kTileKeys] has the weights of these keys.
   void tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
     if constexpr (std::is_same_v<T, float>) {
       if (is_few(item)) {
@@ -122,7 +122,7 @@ class DecodeTiles {
     }
   }
 
-  // Many rows: rows along the lanes.
+  // Computes the weights of many rows: rows lie along the lanes.
   void weights_of_rows(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
     const T* rows = in_.key.at(item.b, item.key_head) + key * in_.key.row;
     in_parts(item, key, scores.keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t keys) {
@@ -144,7 +144,7 @@ class DecodeTiles {
     ops_.t.transpose(scores.data, scores.stride, scores.keys, item.rows, turned_, kTileKeys);
   }
 
-  // Scores become exponents: the tile's rule knows biases by key only.
+  // Turns scores into exponents: the tile's rule knows biases by key only.
   void add_head_biases(const DecodeItem& item, int64_t key, const Tile& scores) const {
     const float scale = rule_.scale * kLog2e;
     for (int64_t i = 0; i < item.rows; ++i) {
@@ -158,7 +158,7 @@ class DecodeTiles {
     }
   }
 
-  // Few rows: keys along the lanes.
+  // Computes the weights of few rows: keys lie along the lanes.
   void weights_of_row(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) {
     float* row = turned_ + i * kTileKeys;
     const float* rows = in_.key.at(item.b, item.key_head) + key * in_.key.row;
@@ -186,7 +186,7 @@ class DecodeTiles {
     m_[i] = m;
   }
 
-  // But for NaN, in sixteen running results that the compiler keeps in vectors.
+  // Returns the largest score of a row, but for NaN, in sixteen running results that the compiler keeps in vectors.
   static float largest(const float* row, int64_t lanes) {
     float best[kLaneStep];
     std::fill(best, best + kLaneStep, kHidden);
@@ -212,7 +212,7 @@ class DecodeTiles {
     });
   }
 
-  // out += weights V, once for the rows that read the same value head.
+  // Computes out += weights V, once for the rows that read the same value head.
   void add_values(const DecodeItem& item, int64_t key, int64_t keys) {
     const T* weights = ops_.left_tile({turned_, kTileKeys, item.rows, round_up(keys, kLaneStep)}, left_);
     for (int64_t i = 0; i < item.rows;) {
@@ -247,7 +247,7 @@ class DecodeTiles {
   float *out_, *m_, *l_, *fade_;
 };
 
-// Parts of about `keys` keys so that every thread has work, none shorter than two tiles.
+// Plans parts of about `keys` keys so that every thread has work, none shorter than two tiles.
 std::vector<DecodeItem> plan_decoding(const AttentionSizes& s, const AttentionRule& rule, int64_t threads,
                                       int64_t* parts) {
   const int64_t rows = s.H / s.Hk * s.T;
@@ -270,7 +270,7 @@ std::vector<DecodeItem> plan_decoding(const AttentionSizes& s, const AttentionRu
   return items;
 }
 
-// The parts of one row of all [B, H, T] into one softmax.
+// Merges the parts of one row of all [B, H, T] into one softmax.
 template <typename T>
 void merge_parts(const AttentionSizes& s, const PartialResult& partial, int64_t row, const Operands<T>& ops,
                  HeadsView<T> out) {

@@ -8,8 +8,8 @@ namespace {
 
 using DecodingTest = EveryInstructionSet;
 
-// Of one query, and of several that have no order; also enough keys to be divided among threads, and more heads than
-// lanes.
+// The cases have one query, or several that have no order; some have enough keys to be divided among threads, or more
+// heads than lanes.
 std::vector<Case> decode_cases() {
   std::vector<Case> all;
   for (Case one : cases()) {
@@ -71,8 +71,8 @@ TEST_P(DecodingTest, Bf16EqualsTheReferenceOfItsInputs) {
   }
 }
 
-// Of a query, of one key among hidden ones, of a score beyond the largest float; heads along lanes and keys along
-// lanes.
+// NaN comes from a query, from one key among hidden ones, from a score beyond the largest float; with heads along lanes
+// and keys along lanes.
 TEST_P(DecodingTest, NanShows) {
   for (const int64_t sharing : {1, 6}) {
     for (const char* what : {"query", "key", "infinite score"}) {

@@ -1,4 +1,4 @@
-// How the blocked kernels cut their work: into items for threads, and an item into tiles.
+// Plans how the blocked kernels cut their work: into items for threads, and an item into tiles.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ namespace headshare::kernels {
 constexpr int64_t kTileQueries = 64;
 constexpr int64_t kTileKeys = 128;
 
-// At most kTileQueries queries of one head.
+// A block has at most kTileQueries queries of one head.
 struct QueryBlock {
   int64_t head, first, rows;
 };
 
-// Some heads of one sentence for some of its queries, block by block.
+// An item is some heads of one sentence for some of its queries, block by block.
 struct WorkItem {
   int64_t b = 0, first_head = 0, last_head = 0, first_query = 0, last_query = 0;
   std::vector<QueryBlock> blocks = {};
@@ -36,8 +36,8 @@ inline void fill_blocks(WorkItem* item) {
   }
 }
 
-// Enough items for the threads. Heads that share keys and values stay together as long as possible;
-// queries are split last.
+// Plans enough items for the threads. Heads that share keys and values stay together as long as possible; queries are
+// split last.
 inline std::vector<WorkItem> plan_items(const AttentionSizes& s, int64_t threads) {
   const int64_t units = std::gcd(s.Hq, std::gcd(s.Hk, s.Hv));
   const int64_t wanted = 2 * threads;
@@ -61,8 +61,8 @@ inline std::vector<WorkItem> plan_items(const AttentionSizes& s, int64_t threads
   return items;
 }
 
-// attention_forward and attention_backward for a part of the queries; gradients of keys and values are those
-// that these queries give.
+// They do the work of attention_forward and attention_backward for a part of the queries; gradients of keys and values
+// are those that these queries give.
 template <typename T>
 void forward_items(const std::vector<WorkItem>& items, const AttentionSizes& sizes, const AttentionRule& rule,
                    const AttentionInputs<T>& in, HeadsView<T> out, float* lse, const Machine& machine);
@@ -71,7 +71,7 @@ void backward_items(const std::vector<WorkItem>& items, const AttentionSizes& si
                     const AttentionInputs<T>& in, HeadsView<const T> out, const float* lse,
                     HeadsView<const T> out_gradient, const AttentionGradients<T>& gradients, const Machine& machine);
 
-// Keys beyond this one are hidden from the whole sentence: padding at its end costs nothing.
+// Returns the length beyond which keys are hidden from the whole sentence: padding at its end costs nothing.
 inline int64_t visible_length(const AttentionSizes& s, const AttentionRule& rule, int64_t b) {
   if (rule.visible_keys == nullptr) return s.S;
   int64_t length = s.S;
@@ -79,14 +79,14 @@ inline int64_t visible_length(const AttentionSizes& s, const AttentionRule& rule
   return length;
 }
 
-// The keys [0, this) are all that the queries before `last_query` can see.
+// Returns how many keys, [0, this), are all that the queries before `last_query` can see.
 inline int64_t reachable_keys(const AttentionSizes& s, const AttentionRule& rule, int64_t b, int64_t last_query) {
   const int64_t length = visible_length(s, rule, b);
   return rule.causal ? std::clamp<int64_t>(last_query + s.S - s.T, 0, length) : length;
 }
 
-// The exponents of the tile of keys first_key.. and queries first_query.. of a head; `bias` [keys] is
-// room for what its keys add.
+// Returns the rule for the exponents of the tile of keys first_key.. and queries first_query.. of a head; `bias` [keys]
+// is room for what its keys add.
 inline ScoreRule tile_rule(const AttentionSizes& s, const AttentionRule& rule, int64_t b, int64_t h,
                            int64_t first_query, int64_t first_key, int64_t keys, float* bias) {
   ScoreRule tile;

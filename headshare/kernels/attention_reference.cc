@@ -18,7 +18,7 @@ void keep_all(Kept kept, std::vector<Real>* values) {
   for (Real& one : *values) one = kept_as(kept, one);
 }
 
-// One (sentence, head) of a problem.
+// This is one (sentence, head) of a problem.
 template <class Real>
 struct OneHead {
   const AttentionSizes& s;
@@ -47,7 +47,7 @@ struct OneHead {
     return kept_as(matrices, score);
   }
 
-  // What dropout multiplies the weight with.
+  // Returns the factor by which dropout multiplies the weight.
   Real kept(int64_t i, int64_t j) const {
     if (!rule.dropout.active()) return 1;
     return keeps(rule.dropout, b, h, i, j) ? static_cast<Real>(rule.dropout.kept_scale()) : 0;
@@ -94,7 +94,7 @@ ReferenceResult<Real> reference_forward(const AttentionSizes& s, const Attention
 
 namespace {
 
-// Adds what query i of one head finds.
+// Adds the gradients that query i of one head finds.
 template <class Real>
 void backward_row(const OneHead<Real>& head, int64_t i, const Real* weights, const float* gradient,
                   ReferenceGradients<Real>* sums) {

@@ -1,5 +1,5 @@
-// The formula of attention.h, loop by loop: in double what the fast kernels are proved against, in float, with or
-// without rounding to bf16, the plain form whose error says how large theirs may be.
+// Computes the formula of attention.h loop by loop: in double to prove the fast kernels against, in float, with or
+// without rounding to bf16, as the plain form whose error says how large theirs may be.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace headshare::kernels {
 
-// How each matrix of the formula is kept before the next is computed from it: scores, weights, results, and their
-// gradients.
+// This says how each matrix of the formula is kept before the next is computed from it: scores, weights, results, and
+// their gradients.
 enum class Kept { kAsComputed, kBf16 };
 
 template <class Real>
@@ -18,7 +18,7 @@ struct ReferenceResult {
   std::vector<Real> weights;  // [B, H, T, S], before dropout
 };
 
-// Inputs as for attention_forward; dropout is the same mask. Real: double or float.
+// The inputs are those of attention_forward; dropout is the same mask. Real is double or float.
 template <class Real>
 ReferenceResult<Real> reference_forward(const AttentionSizes& sizes, const AttentionRule& rule,
                                         const AttentionInputs<float>& in, Kept kept = Kept::kAsComputed);

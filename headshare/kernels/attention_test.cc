@@ -9,7 +9,7 @@ namespace {
 
 using AttentionTest = EveryInstructionSet;
 
-// The sum of the outputs' entries times p.gradient, by the reference.
+// Returns the sum of the outputs' entries times p.gradient, by the reference.
 double weighted_sum(const Problem& p) {
   const AttentionSizes& s = p.c.sizes;
   const std::vector<double> out = reference_forward<double>(s, p.rule(), p.inputs()).out;
@@ -65,7 +65,7 @@ TEST_P(AttentionTest, EqualsTheReferenceForwardAndBackward) {
   }
 }
 
-// Whether heads are split, shared gradients added up or queries divided depends on the number of threads.
+// The number of threads decides whether heads are split, shared gradients added up or queries divided.
 TEST_P(AttentionTest, EqualsTheReferenceWithThreads) {
   for (const Case& one : cases()) {
     for (const int64_t threads : {2, 7}) {
@@ -77,7 +77,7 @@ TEST_P(AttentionTest, EqualsTheReferenceWithThreads) {
   }
 }
 
-// Whichever thread takes which part.
+// The bits are the same whichever thread takes which part.
 TEST(Attention, RepeatsToTheLastBitForANumberOfThreads) {
   for (const Case& one : cases()) {
     SCOPED_TRACE(one.name);
@@ -86,7 +86,8 @@ TEST(Attention, RepeatsToTheLastBitForANumberOfThreads) {
   }
 }
 
-// Inputs rounded to bf16 and the reference of those: what remains is the rounding of weights and results.
+// The inputs are rounded to bf16, and the reference is that of the rounded ones: what remains is the rounding of
+// weights and results.
 TEST_P(AttentionTest, Bf16EqualsTheReferenceOfItsInputs) {
   for (const Case& one : cases()) {
     if (!suits_bf16(one)) continue;

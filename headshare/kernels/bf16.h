@@ -1,4 +1,4 @@
-// The upper half of a float, as a storage type.
+// Stores the upper half of a float.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline float to_float(Bf16 x) {
 
 inline float to_float(float x) { return x; }
 
-// To the nearest, ties to even; NaN stays NaN.
+// Rounds to the nearest, ties to even; NaN stays NaN.
 inline Bf16 to_bf16(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);

@@ -1,6 +1,5 @@
-// Which attention weights dropout keeps: a function of (key, sentence, head, query, memory key) alone,
-// so that the backward pass, another backend, another block size or another number of threads draws
-// the same mask.
+// Decides which attention weights dropout keeps, by a function of (key, sentence, head, query, memory key) alone, so
+// that the backward pass, another backend, another block size or another number of threads draws the same mask.
 //   word w of Philox4x32-7 at counter (i, j / 8, h, b) holds the 16-bit numbers of keys j with j % 8 = 2 w, 2 w + 1;
 //   weight (b, h, i, j) stays when its number is at least `threshold`
 #pragma once
@@ -21,12 +20,12 @@ struct DropoutMask {
   bool shared = false;     // one mask for all heads: that of head 0
 
   bool active() const { return threshold > 0; }
-  // What the kept weights are multiplied with, 1 / (1 - p) for the p that is really drawn.
+  // Returns the factor of the kept weights, 1 / (1 - p) for the p that is really drawn.
   float kept_scale() const { return 65536.0F / static_cast<float>(65536 - threshold); }
   int64_t head(int64_t h) const { return shared ? 0 : h; }
 };
 
-// p in [0, 1), to the nearest 1/65536; a p above zero never becomes none.
+// Makes the mask for p in [0, 1), to the nearest 1/65536; a p above zero never becomes none.
 inline DropoutMask dropout_mask(double p, uint64_t key, bool shared) {
   auto threshold = static_cast<uint32_t>(std::lround(p * 65536));
   if (p > 0 && threshold == 0) threshold = 1;

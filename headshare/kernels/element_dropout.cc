@@ -9,7 +9,7 @@
 namespace headshare::kernels {
 namespace {
 
-// One call of keep_tile: 8 numbers are one counter of Philox, 512 lanes fill every vector.
+// A block is one call of keep_tile: 8 numbers are one counter of Philox, 512 lanes fill every vector.
 constexpr int64_t kRows = 8, kLanes = 512, kBlock = kRows * kLanes;
 
 void scale(const float* x, const float* factor, int64_t n, float* y) {
@@ -25,7 +25,7 @@ void scale(const Bf16* x, const float* factor, int64_t n, Bf16* y) {
 template <typename T>
 void element_dropout(const T* x, int64_t n, const DropoutMask& mask, T* y, const Parallel& parallel) {
   const int64_t blocks = (n + kBlock - 1) / kBlock;
-  // A few items for each thread: an item costs a call.
+  // Each thread gets a few items, because an item costs a call.
   const int64_t items = std::min(blocks, 4 * parallel.threads);
   parallel.run(items, [&](int64_t item, int64_t) {
     alignas(kCacheLine) float factors[kBlock];

@@ -1,5 +1,5 @@
-// Dropout of single values, as on embeddings and residual branches: the mask is drawn while the values pass,
-// by the threads that pass them, and drawn again for the gradient instead of being kept.
+// Applies dropout to single values, as on embeddings and residual branches: the mask is drawn while the values pass, by
+// the threads that pass them, and drawn again for the gradient instead of being kept.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace headshare::kernels {
 
-// y[e] = x[e] * 1 / (1 - p) or 0, for e < n; T is float or Bf16. Value e is the weight of `keeps(mask, 0, 0, i, j)`
-// with i = e / 4096 * 512 + e % 512 and j = e / 512 % 8: equal for any number of threads. n < 2^35.
+// Computes y[e] = x[e] * 1 / (1 - p) or 0, for e < n; T is float or Bf16. Value e is the weight of `keeps(mask, 0, 0,
+// i, j)` with i = e / 4096 * 512 + e % 512 and j = e / 512 % 8: equal for any number of threads. n < 2^35.
 template <typename T>
 void element_dropout(const T* x, int64_t n, const DropoutMask& mask, T* y, const Parallel& parallel);
 

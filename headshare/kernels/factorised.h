@@ -1,4 +1,4 @@
-// The factorised form of attention whose heads differ only by a bias per (head, key), as in MHE-ADD:
+// Computes the factorised form of attention whose heads differ only by a bias per (head, key), as in MHE-ADD:
 //   score_h[i,j] = scale * (q_i . k_j + key_bias_h[j]) - slope_h * (i + S - T - j)
 // With P0[i,j] = exp(scale q_i.k_j - m_i), one matrix for all heads, and w_h[j] = exp(what head h adds to key j):
 //   out_h[i] = sum_j P0[i,j] w_h[j] v_j / sum_j P0[i,j] w_h[j]
@@ -13,26 +13,27 @@ namespace headshare::kernels {
 struct FactorisedSizes {
   int64_t B = 1, H = 1, T = 1, S = 1, Dk = 1, Dv = 1;
 
-  // The same problem for the kernels of attention.h.
+  // Returns the same problem for the kernels of attention.h.
   AttentionSizes by_head() const { return {B, H, 1, 1, 1, T, S, Dk, Dv}; }
-  // Blocks of kTileQueries queries.
+  // Returns the number of blocks of kTileQueries queries.
   int64_t blocks() const;
 };
 
-// What the backward pass needs besides inputs and output.
+// The backward pass needs this besides inputs and output.
 struct FactorisedState {
-  // [B, H, T], to the base 2, relative to what head h adds to its last reachable key's distance and to m: a large score
-  // in it would round away what the backward pass needs. Relative to nothing where a head was computed on its own.
+  // `lse` is [B, H, T], to the base 2, relative to what head h adds to its last reachable key's distance and to m: a
+  // large score in it would round away what the backward pass needs. It is relative to nothing where a head was
+  // computed on its own.
   float* lse;
   float* m;       // [B, T]: what the exponents of P0 were measured from, to the base 2
   bool* by_head;  // [B, H, blocks]: the maxima of q.k and of the bias lay so far apart that this head of this
                   // block was computed on its own
 };
 
-// query [B, 1, T, Dk], key [B, 1, S, Dk], value [B, 1, S, Dv], out [B, H, T, Dv]. ALiBi needs `causal`, dropout
-// must be `shared`: it multiplies P0 in the numerator. T, S, B >= 1; hidden keys and values are finite.
-// The products that each head takes part in, most of the work, have operands of type `Product`, float or Bf16 (then Dv
-// is even), and sums in float; P0, denominators and what all heads share stay float.
+// The shapes are query [B, 1, T, Dk], key [B, 1, S, Dk], value [B, 1, S, Dv], out [B, H, T, Dv]. ALiBi needs `causal`,
+// dropout must be `shared`: it multiplies P0 in the numerator. T, S, B >= 1; hidden keys and values are finite. The
+// products that each head takes part in, most of the work, have operands of type `Product`, float or Bf16 (then Dv is
+// even), and sums in float; P0, denominators and what all heads share stay float.
 template <typename Product>
 void factorised_forward(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
                         HeadsView<float> out, const FactorisedState& state, const Machine& machine);

@@ -9,7 +9,7 @@
 namespace headshare::kernels {
 namespace {
 
-// delta_h[i] = dO_h[i] . O_h[i], for all items.
+// This is delta_h[i] = dO_h[i] . O_h[i], for all items.
 struct Deltas {
   int64_t stride;  // of a head: whole blocks of queries
   std::shared_ptr<void> memory;
@@ -35,8 +35,8 @@ Deltas measure_deltas(const FactorisedSizes& s, HeadsView<const float> out, Head
   return deltas;
 }
 
-// w = 2^(z - the largest z), zero for hidden keys. Returns the largest z: minus infinity when all are hidden, so that
-// e_h is zero there; measured from any number it could overflow.
+// Turns z into w = 2^(z - the largest z), zero for hidden keys. Returns the largest z: minus infinity when all are
+// hidden, so that e_h is zero there; measured from any number it could overflow.
 float key_factors(const Tiles& t, int64_t keys, float* z) {
   float largest = -std::numeric_limits<float>::infinity();
   for (int64_t j = 0; j < keys; ++j) largest = std::max(largest, z[j]);
@@ -46,7 +46,7 @@ float key_factors(const Tiles& t, int64_t keys, float* z) {
   return largest;
 }
 
-// Blocks of keys of one sentence, each against all the queries that reach it. With
+// An item takes blocks of keys of one sentence, each against all the queries that reach it. With
 //   e_h[i] = 2^(c_h - lse_h[i]), c_h the largest bias among these keys, lse relative to m,
 //   G_h = e_h dO_h, g_h = -e_h delta_h,
 //   dP0^T = keep sum_h (w_h V) G_h^T + sum_h w_h g_h^T
@@ -118,8 +118,8 @@ class BackwardItem {
   }
 
  private:
-  // sum over queries of (P0^T keep) G_h, [keys, Dv]. A head's lie together: rows of all heads would be 4 H Dv bytes
-  // apart and share few sets of the first cache.
+  // Returns the sum over queries of (P0^T keep) G_h, [keys, Dv]. A head's rows lie together: rows of all heads would be
+  // 4 H Dv bytes apart and share few sets of the first cache.
   float* value_sums(int64_t h) const { return value_sums_ + h * kTileKeys * s_.Dv; }
 
   float* value_row(int64_t r) const { return out_.value.at(b_, 0) + (key_ + r) * out_.value.row; }
@@ -128,8 +128,8 @@ class BackwardItem {
 
   int64_t packed_values() const { return Operands<Product>::packed_size(s_.Dv, kTileKeys); }
 
-  // w_h [H, keys] measured from the largest of these keys, the same by key [keys, H], and w_h V as every block of
-  // queries reads it.
+  // Computes w_h [H, keys] measured from the largest of these keys, the same by key [keys, H], and w_h V as every block
+  // of queries reads it.
   void measure_keys() {
     std::fill(factors_by_key_, factors_by_key_ + keys_ * heads_, 0.0F);
     const int64_t lanes = round_up(keys_, kLaneStep);
@@ -154,7 +154,7 @@ class BackwardItem {
     const Tile change{change_, kTileQueries, keys_, lanes};
     recompute(query, first, rows, p0);
     measure_rows(first, rows, lanes);
-    // The denominator's part first: dropout does not touch it.
+    // The denominator's part comes first: dropout does not touch it.
     gemm_.f32(keys_, heads_, rows, p0_, kTileQueries, own_, heads_, factor_sums_, heads_, true);
     const bool drops = rule_.dropout.active();
     if (drops) t_.multiply(p0, keep_);
@@ -164,7 +164,7 @@ class BackwardItem {
     t_.transpose(turned_, kTileKeys, rows, keys_, change_, kTileQueries);
     if (drops) t_.multiply(change, keep_);
     gemm_.f32(keys_, lanes, s_.H, factors_by_key_, heads_, own_t_, kTileQueries, change_, kTileQueries, true);
-    // Undropped weights are what dS is proportional to.
+    // dS is proportional to the undropped weights.
     if (drops) recompute(query, first, rows, p0);
     t_.score_gradients(p0, change, nullptr, zero_, rule_.scale, nullptr);
     gemm_.f32(keys_, s_.Dk, rows, change_, kTileQueries, query, in_.query.row, key_row(0), out_.key.row, true);
@@ -173,11 +173,11 @@ class BackwardItem {
               query_gradient_ + first * s_.Dk, s_.Dk, true);
   }
 
-  // P0^T of these keys and queries.
+  // Computes P0^T of these keys and queries.
   void recompute(const float* query, int64_t first, int64_t rows, const Tile& p0) {
     std::fill(query_, query_ + s_.Dk * p0.lanes, 0.0F);
     t_.transpose(query, in_.query.row, rows, s_.Dk, query_, p0.lanes);
-    // A query that sees nothing has m = -inf: give it, and the lanes without a query, weight zero.
+    // A query that sees nothing has m = -inf: it and the lanes without a query get weight zero.
     std::fill(m_, m_ + p0.lanes, std::numeric_limits<float>::infinity());
     for (int64_t i = 0; i < rows; ++i) {
       const float m = state_.m[b_ * s_.T + first + i];
@@ -188,7 +188,7 @@ class BackwardItem {
     t_.weights(p0, tile_rule(s_.by_head(), shared_, b_, 0, first, key_, keys_, bias_), m_);
   }
 
-  // g_h = -e_h delta_h of these queries into own_t_ [H, lanes] and own_ [lanes, H], and the mask of dropout.
+  // Writes g_h = -e_h delta_h of these queries into own_t_ [H, lanes] and own_ [lanes, H], and the mask of dropout.
   void measure_rows(int64_t first, int64_t rows, int64_t lanes) {
     if (rule_.dropout.active()) t_.keep_tile(keep_, keys_, lanes, rule_.dropout, b_, 0, first, key_);
     std::fill(own_t_, own_t_ + heads_ * kTileQueries, 0.0F);
@@ -200,7 +200,7 @@ class BackwardItem {
     t_.transpose(own_t_, kTileQueries, heads_, rows, own_, heads_);
   }
 
-  // e_h, zero for queries that see nothing and for blocks that were computed head by head.
+  // Returns e_h, zero for queries that see nothing and for blocks that were computed head by head.
   const float* scale_of_rows(int64_t h, int64_t first, int64_t rows, int64_t lanes) {
     constexpr float kNever = -std::numeric_limits<float>::infinity();
     float* e = e_ + h * kTileQueries;
@@ -216,7 +216,7 @@ class BackwardItem {
     return e;
   }
 
-  // `weights`: P0^T keep. dP0 is summed as [queries, keys] and turned once for all heads: so G_h serves both products
+  // `weights` is P0^T keep. dP0 is summed as [queries, keys] and turned once for all heads: so G_h serves both products
   // as it is read.
   void values_change(int64_t h, int64_t first, int64_t rows, const Product* weights) {
     const Tile scaled{scaled_, s_.Dv, rows, s_.Dv};
@@ -265,8 +265,8 @@ class BackwardItem {
       *products_;
 };
 
-// Where the blocks of keys end: under a causal mask with the blocks of queries, so that a block of
-// queries reaches a block of keys wholly or not at all, and biases beyond its reach cannot overflow.
+// Returns where the blocks of keys end: under a causal mask with the blocks of queries, so that a block of queries
+// reaches a block of keys wholly or not at all, and biases beyond its reach cannot overflow.
 std::vector<int64_t> key_block_ends(const FactorisedSizes& s, bool causal) {
   std::vector<int64_t> ends;
   const int64_t step = causal ? kTileQueries : kTileKeys;
@@ -286,7 +286,7 @@ void add(const FactorisedSizes& s, int64_t rows, int64_t width, const float* fro
   }
 }
 
-// What the blocks give that were left to the kernel that goes head by head.
+// Adds the gradients of the blocks that were left to the kernel that goes head by head.
 void add_left(const std::vector<WorkItem>& left, const FactorisedSizes& s, const AttentionRule& rule,
               const AttentionInputs<float>& in, HeadsView<const float> out, const float* lse,
               HeadsView<const float> out_gradient, const AttentionGradients<float>& gradients, const Machine& machine) {
@@ -314,7 +314,7 @@ void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, co
   const std::vector<int64_t> ends = key_block_ends(s, rule.causal);
   const auto blocks = static_cast<int64_t>(ends.size());
   const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, blocks);
-  // The gradients of queries, one sum for each item.
+  // The gradients of queries have one sum for each item.
   const int64_t size = s.T * s.Dk;
   const std::shared_ptr<void> sums_memory = machine.allocate(static_cast<size_t>(s.B * parts * size) * sizeof(float));
   auto* sums = static_cast<float*>(sums_memory.get());

@@ -11,7 +11,7 @@ int64_t FactorisedSizes::blocks() const { return (T + kTileQueries - 1) / kTileQ
 
 namespace {
 
-// One block of queries, all heads, transposed as in attention_forward.cc: P0^T is the right side of
+// This is one block of queries for all heads, transposed as in attention_forward.cc: P0^T is the right side of
 //   numerator_h^T += (w_h V_J)^T P0^T, denominator += w P0^T
 template <typename Product>
 class ForwardBlock {
@@ -68,8 +68,8 @@ class ForwardBlock {
   }
 
  private:
-  // w_h of the keys that this block reaches, measured from the largest bias among them: measured from the largest of
-  // the whole text, w would vanish where that key is out of reach.
+  // Computes w_h of the keys that this block reaches, measured from the largest bias among them: measured from the
+  // largest of the whole text, w would vanish where that key is out of reach.
   void measure_keys() {
     if (reachable_ == measured_) return;
     for (int64_t h = 0; h < s_.H; ++h) {
@@ -170,7 +170,7 @@ void factorised_forward(const FactorisedSizes& s, const AttentionRule& rule, con
       },
       [&](ForwardBlock<Product>& block, int64_t item) {
         block.pack_values();
-        // Every parts-th block: under a causal mask later blocks cost more.
+        // An item takes every parts-th block: under a causal mask later blocks cost more.
         for (int64_t i = item % parts; i < s.blocks(); i += parts) {
           block.run(i * kTileQueries, std::min(kTileQueries, s.T - i * kTileQueries));
         }

@@ -1,4 +1,4 @@
-// What the two passes of the factorised kernel share.
+// The two passes of the factorised kernel share these functions.
 #pragma once
 
 #include <limits>
@@ -9,8 +9,8 @@
 
 namespace headshare::kernels {
 
-// What head h adds to the exponents (to the base 2) of the keys [first, first + keys), measured from the
-// key `origin` where ALiBi is concerned; hidden keys get minus infinity.
+// Computes what head h adds to the exponents (to the base 2) of the keys [first, first + keys), measured from the key
+// `origin` where ALiBi is concerned; hidden keys get minus infinity.
 inline void key_exponents(const FactorisedSizes& s, const AttentionRule& rule, int64_t b, int64_t h, int64_t first,
                           int64_t keys, int64_t origin, float* z) {
   const float slope = rule.alibi_slopes == nullptr ? 0 : rule.alibi_slopes[h] * kLog2e;
@@ -25,7 +25,7 @@ inline void key_exponents(const FactorisedSizes& s, const AttentionRule& rule, i
   }
 }
 
-// The rule of P0: neither biases nor distances.
+// Returns the rule of P0: neither biases nor distances.
 inline AttentionRule shared_rule(const AttentionRule& rule) {
   AttentionRule shared = rule;
   shared.key_bias = nullptr;
@@ -33,7 +33,7 @@ inline AttentionRule shared_rule(const AttentionRule& rule) {
   return shared;
 }
 
-// The (head, block) pairs of each sentence that were left, an item a sentence.
+// Returns the (head, block) pairs of each sentence that were left, an item a sentence.
 inline std::vector<WorkItem> left_by_head(const FactorisedSizes& s, const bool* by_head) {
   std::vector<WorkItem> items;
   for (int64_t b = 0; b < s.B; ++b) {

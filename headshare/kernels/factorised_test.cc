@@ -9,7 +9,8 @@ namespace {
 
 using FactorisedTest = EveryInstructionSet;
 
-// Forward and backward by the kernels of factorised.h; how many (head, block) pairs they left to the general ones.
+// Runs forward and backward by the kernels of factorised.h; `by_head` becomes how many (head, block) pairs they left to
+// the general ones.
 template <typename Product = float>
 Results run_factorised(const Problem& p, const Parallel& parallel, int64_t* by_head) {
   const AttentionSizes& a = p.c.sizes;
@@ -104,8 +105,8 @@ TEST(Factorised, RepeatsToTheLastBitForANumberOfThreads) {
   }
 }
 
-// A head whose biases are far below zero, behind a block of keys that nobody sees: measured from zero, that block's
-// share would overflow.
+// One head has biases far below zero, behind a block of keys that nobody sees: measured from zero, that block's share
+// would overflow.
 TEST_P(FactorisedTest, SkipsHiddenBlocksBeforeFarBiases) {
   Problem p({.name = "far_below",
              .sizes = {.H = 2, .T = 64, .S = 256, .Dk = 8, .Dv = 8},
@@ -129,7 +130,7 @@ TEST_P(FactorisedTest, WithProductsInBf16IsAsNearAsTheirRounding) {
   }
 }
 
-// Ranges of q.k and of the biases up to 200 nats, in opposite orders: P0 and w are both tiny at the key that
+// The ranges of q.k and of the biases are up to 200 nats, in opposite orders: P0 and w are both tiny at the key that
 // counts, and their product loses it unless the head is done on its own.
 Problem far_apart(bool causal, double dropout) {
   Problem p({.name = "far_apart",
@@ -159,14 +160,14 @@ TEST_P(FactorisedTest, SurvivesRangesThatLieFarApart) {
       Results results = run_factorised(problem, std_threads(2), &by_head);
       EXPECT_GT(by_head, 0);  // some heads fall back,
       EXPECT_LT(by_head, 6);  // not those whose biases are small
-      // Exponents of 200 nats become powers of two: one more rounding of each, two without fused multiply-add.
+      // Exponents of 200 nats become powers of two: that is one more rounding of each, two without fused multiply-add.
       expect_results(problem, results, /*times=*/8);
     }
   }
 }
 
-// The example of docs/kernels.md#numerics: one key at (0, -80), 2047 at (-88, 0). Their addends are flushed to zero one
-// by one although together they weigh 0.41; the denominator alone does not show it.
+// This is the example of docs/kernels.md#numerics: one key at (0, -80), 2047 at (-88, 0). Their addends are flushed to
+// zero one by one although together they weigh 0.41; the denominator alone does not show it.
 TEST_P(FactorisedTest, SeesAddendsThatWereFlushed) {
   Problem p({.name = "flushed", .sizes = {.H = 2, .S = 2048}, .scale = 1, .key_bias = true});
   p.query.view.at(0, 0)[0] = 1;

@@ -1,4 +1,4 @@
-// The bodies behind halves.h, compiled once for each instruction set.
+// These are the bodies behind halves.h, compiled once for each instruction set.
 #if defined(HEADSHARE_KERNELS_HALVES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSHARE_KERNELS_HALVES_INL_H_
 #undef HEADSHARE_KERNELS_HALVES_INL_H_
@@ -16,7 +16,7 @@ namespace headshare::kernels::HWY_NAMESPACE {
 
 constexpr uint32_t kUpperBits = 0xFFFF0000U;
 
-// Bits whose upper halves are u and l; the lower halves of u are clear.
+// The upper halves of these bits are u and l; the lower halves of u are clear.
 struct HalfBits {
   hn::Vec<U> u, l;
 };
@@ -61,7 +61,7 @@ void left(const float* x, int64_t stride, int64_t rows, int64_t depth, Bf16* out
   }
 }
 
-// The pairs of numbers of two rows, the first row's in the lower halves.
+// Returns the pairs of numbers of two rows, the first row's in the lower halves.
 HWY_INLINE hn::Vec<U> paired(hn::Vec<U> first, hn::Vec<U> second) {
   return hn::Or(hn::ShiftRight<16>(first), hn::And(second, hn::Set(U(), kUpperBits)));
 }

@@ -18,13 +18,13 @@ class HalvesTest : public testing::TestWithParam<std::string> {
   void TearDown() override { force_tiles_target(""); }
 };
 
-// u and l by their definition.
+// Returns u and l by their definition.
 std::pair<Bf16, Bf16> halves_of(float x) {
   const Bf16 u = to_bf16(x);
   return {u, to_bf16(std::isfinite(to_float(u)) ? x - to_float(u) : 0.0F)};
 }
 
-// Values [rows, columns] in rows that are one longer, with some that have no halves.
+// These values [rows, columns] lie in rows that are one longer; some have no halves.
 struct Values {
   int64_t rows, columns;
   std::vector<float> data = random_floats(rows * (columns + 1), 3);
@@ -102,7 +102,7 @@ TEST_P(HalvesTest, AddUpToTheNumber) {
   }
 }
 
-// The bound of halves.h for each addend, on a product of the plain reference.
+// This checks the bound of halves.h for each addend, on a product of the plain reference.
 TEST_P(HalvesTest, OfBothSidesGiveTheProduct) {
   constexpr int64_t kRows = 5, kColumns = 19;
   for (const int64_t depth : kSizes) {

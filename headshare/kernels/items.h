@@ -1,4 +1,4 @@
-// Work items on threads, each with working memory that its thread keeps from item to item.
+// Runs work items on threads, each with working memory that its thread keeps from item to item.
 #pragma once
 
 #include "headshare/kernels/attention.h"

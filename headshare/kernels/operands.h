@@ -1,5 +1,5 @@
-// The operands of tile products in either type: floats are used where they lie, bf16 right sides are
-// packed in pairs of rows as TileGemm wants them.
+// Prepares the operands of tile products in either type: floats are used where they lie, bf16 right sides are packed in
+// pairs of rows as TileGemm wants them.
 #pragma once
 
 #include "headshare/kernels/gemm.h"
@@ -8,7 +8,7 @@
 
 namespace headshare::kernels {
 
-// The right side of a product; `stride` counts columns.
+// This is the right side of a product; `stride` counts columns.
 template <typename T>
 struct RightSide {
   const T* data;
@@ -30,29 +30,29 @@ struct Operands<float> {
                bool accumulate) const {
     gemm.f32(M, N, K, A, lda, B.data, B.stride, C, ldc, accumulate);
   }
-  // x [K, N] as a right side.
+  // Returns x [K, N] as a right side.
   RightSide<float> right(const float* x, int64_t stride, int64_t, int64_t, float*) const { return {x, stride}; }
-  // The transpose of x [N, K] as a right side [K, N] in `room` of K rows of `lanes`; lanes beyond N are zero.
+  // Returns the transpose of x [N, K] as a right side [K, N] in `room` of K rows of `lanes`; lanes beyond N are zero.
   RightSide<float> right_transposed(const float* x, int64_t stride, int64_t N, int64_t K, int64_t lanes,
                                     float* room) const {
     if (N < lanes) std::fill(room, room + K * lanes, 0.0F);
     t.transpose(x, stride, N, K, room, lanes);
     return {room, lanes};
   }
-  // A float tile as a right side, as a left side.
+  // Each returns a float tile, as a right side and as a left side.
   RightSide<float> right_tile(const Tile& x, float*) const { return {x.data, x.stride}; }
   const float* left_tile(const Tile& x, float*) const { return x.data; }
-  // The transpose of x [rows, columns] as a left side [columns, rows], in rows of `out_stride`.
+  // Writes the transpose of x [rows, columns] as a left side [columns, rows], in rows of `out_stride`.
   void left_transposed(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out,
                        int64_t out_stride) const {
     t.transpose(x, stride, rows, columns, out, out_stride);
   }
-  // As Tiles::dots.
+  // Computes what Tiles::dots does.
   void dots(const float* x, int64_t stride, const float* y, int64_t y_stride, int64_t rows, int64_t width,
             float* out) const {
     t.dots(x, stride, y, y_stride, rows, width, out);
   }
-  // Floats as the type of the tensors.
+  // Stores floats as the type of the tensors.
   void store(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride) const {
     for (int64_t r = 0; r < rows; ++r) std::memcpy(out + r * out_stride, x + r * stride, columns * sizeof(float));
   }

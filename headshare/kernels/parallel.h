@@ -1,4 +1,4 @@
-// How a kernel uses several threads: the caller says, since libtorch has one pool and tests another.
+// The caller says how a kernel uses several threads, since libtorch has one pool and tests another.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Gradients that several work items add to, or that are kept in float for bf16 tensors: each item has
-// rows of its own, which are added up afterwards in the order of the items. Where one item alone writes
-// a float tensor, it writes there directly.
+// Sums gradients that several work items add to, or that are kept in float for bf16 tensors. Each item has rows of its
+// own, which are added up afterwards in the order of the items. Where one item alone writes a float tensor, it writes
+// there directly.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,8 @@ namespace headshare::kernels {
 template <typename T>
 class PartialSums {
  public:
-  // out [B, count, rows, width]; an item adds to the rows of its own queries when `by_query`, else to all.
+  // The gradients are out [B, count, rows, width]; an item adds to the rows of its own queries when `by_query`, else to
+  // all.
   PartialSums(const Allocate& allocate, const std::vector<WorkItem>& items, HeadsView<T> out, const AttentionSizes& s,
               int64_t count, int64_t rows, int64_t width, bool by_query)
       : items_(items), out_(out), B_(s.B), H_(s.H), count_(count), rows_(rows), width_(width), by_query_(by_query) {
@@ -23,12 +24,12 @@ class PartialSums {
     if (direct_) return;
     heads_ = 1;
     for (const WorkItem& item : items) heads_ = std::max(heads_, last(item) - first(item));
-    // Zeroed by the items themselves, in their own threads.
+    // The items zero their sums themselves, in their own threads.
     memory_ = allocate(items.size() * static_cast<size_t>(heads_ * rows * width) * sizeof(float));
     sums_ = static_cast<float*>(memory_.get());
   }
 
-  // Zeros where the item may add.
+  // Writes zeros where the item may add.
   void clear(size_t item) {
     const bool own_rows = direct_ && by_query_;
     const int64_t from = own_rows ? items_[item].first_query : 0;
@@ -38,7 +39,7 @@ class PartialSums {
     }
   }
 
-  // Row r of a head, to be added to; the next row is stride() further.
+  // Returns row r of a head, to be added to; the next row is stride() further.
   float* row(size_t item, int64_t head, int64_t r) {
     if constexpr (!Operands<T>::kPacked) {
       if (direct_) return out_.at(items_[item].b, head) + r * out_.row;

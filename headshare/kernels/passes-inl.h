@@ -1,4 +1,4 @@
-// The bodies behind passes.h, compiled once for each instruction set.
+// These are the bodies behind passes.h, compiled once for each instruction set.
 #if defined(HEADSHARE_KERNELS_PASSES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSHARE_KERNELS_PASSES_INL_H_
 #undef HEADSHARE_KERNELS_PASSES_INL_H_
@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace headshare::kernels::HWY_NAMESPACE {
 
-// body(first, lanes) for whole vectors of n values, then for what is left.
+// Calls body(first, lanes) for whole vectors of n values, then for what is left.
 template <class Body>
 HWY_INLINE void each_vector(int64_t n, Body body) {
   const auto step = static_cast<int64_t>(hn::Lanes(F()));
@@ -53,7 +53,7 @@ struct TanhGelu {
     return hn::Div(hn::Set(d, 1.0F), hn::Add(hn::Set(d, 1.0F), power));
   }
 
-  // s + x s (1 - s) u'
+  // Returns s + x s (1 - s) u'.
   static HWY_INLINE FloatVec slope(FloatVec x) {
     const F d;
     const auto s = share(x);
@@ -80,7 +80,7 @@ struct ErfGelu {
     return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0F), tail));
   }
 
-  // P + x times the density.
+  // Returns P + x times the density.
   static HWY_INLINE FloatVec slope(FloatVec x) {
     const F d;
     const auto density = exp2_of(hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5F * kLog2e)));
@@ -122,8 +122,8 @@ float largest_of(const float* x, int64_t n) {
   return most;
 }
 
-// Two sums at a time: one would wait for itself. Blocks are added up in double, so that the length of a row does not
-// show in the rounding.
+// The loop adds up two sums at a time: one would wait for itself. Blocks are added up in double, so that the length of
+// a row does not show in the rounding.
 double cross_entropy(const float* scores, int64_t n, int64_t target, float* slopes) {
   constexpr int64_t kBlock = 1024;
   const F d;
@@ -164,7 +164,7 @@ double cross_entropy(const float* scores, int64_t n, int64_t target, float* slop
   return std::log(total) + (static_cast<double>(most) - wanted);
 }
 
-// With weights w of the scores and v of the teacher's, and their sums W and V:
+// The loss follows from the weights w of the scores and v of the teacher's, and their sums W and V:
 //   KL = sum_i v_i / V (log(v_i / V) - log(w_i / W)) = sum_i v_i (y_i - x_i) / (V T) - log V + log W,
 // x and y less the largest of their rows. Blocks are added up in double.
 double divergence(const float* scores, const float* teacher, int64_t n, double temperature, float* slopes) {
@@ -193,7 +193,7 @@ double divergence(const float* scores, const float* teacher, int64_t n, double t
     apart += hn::GetLane(hn::SumOfLanes(d, product));
   }
   if (slopes != nullptr) {
-    // w / W - v / V as (w - v W / V) / W: of equal rows exactly 0, fused or not.
+    // w / W - v / V is computed as (w - v W / V) / W: of equal rows exactly 0, fused or not.
     const auto factor = hn::Set(d, static_cast<float>(1 / own));
     const auto ratio = hn::Set(d, static_cast<float>(own / others));
     each_vector(n, [&](int64_t i, int64_t lanes) {
@@ -205,7 +205,7 @@ double divergence(const float* scores, const float* teacher, int64_t n, double t
   return apart / (others * temperature) + std::log(own / others);
 }
 
-// The sum over a row of what `term` gives for vectors, which must be 0 where x beyond the row is.
+// Returns the sum over a row of what `term` gives for vectors, which must be 0 where x beyond the row is.
 template <class Term>
 HWY_INLINE double row_sum(int64_t n, Term term) {
   const F d;

@@ -33,7 +33,7 @@ double slope_of(GeluForm form, double x) {
   return 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
 }
 
-// From where nothing passes to where everything does, densely around zero.
+// The values go from where nothing passes to where everything does, densely around zero.
 std::vector<float> abscissas() {
   std::vector<float> x = {0, -0.0F, 1e-30F, -1e-30F, 100, -100, 3e4F, -3e4F};
   for (int i = -6000; i <= 6000; ++i) x.push_back(static_cast<float>(i) * 0.0017F);
@@ -128,7 +128,7 @@ TEST_P(PassesTest, CrossEntropyTakesHugeScoresAndShowsNan) {
   }
 }
 
-// log softmax(x / T) in double.
+// Returns log softmax(x / T) in double.
 std::vector<double> logs_of(const std::vector<float>& x, double temperature) {
   double most = -kInfinity, sum = 0;
   for (const float one : x) most = std::max(most, static_cast<double>(one));

@@ -1,5 +1,5 @@
-// What tiles.h does with rows of any length, whatever they hold: scaling, dot products, transposes and bf16. Compiled
-// once for each instruction set.
+// These are the functions of tiles.h for rows of any length, whatever they hold: scaling, dot products, transposes and
+// bf16. They are compiled once for each instruction set.
 #if defined(HEADSHARE_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSHARE_KERNELS_ROWS_INL_H_
 #undef HEADSHARE_KERNELS_ROWS_INL_H_
@@ -50,7 +50,7 @@ HWY_INLINE void store_sums(FloatVec s0, FloatVec s1, FloatVec s2, FloatVec s3, f
   sums[3] = hn::GetLane(hn::SumOfLanes(d, s3));
 }
 #else
-// The sum of a vector's blocks of 128 bits.
+// Returns the sum of a vector's blocks of 128 bits.
 template <class D>
 HWY_INLINE auto sum_of_blocks(D /*d*/, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) == 4) {
@@ -61,7 +61,7 @@ HWY_INLINE auto sum_of_blocks(D /*d*/, hn::Vec<D> v) {
   }
 }
 
-// The sums of the lanes of four vectors, which are added up together: alone each would take as many steps.
+// Stores the sums of the lanes of four vectors, which are added up together: alone each would take as many steps.
 HWY_INLINE void store_sums(FloatVec s0, FloatVec s1, FloatVec s2, FloatVec s3, float* sums) {
   const F d;
   const hn::RepartitionToWide<hn::RebindToUnsigned<F> > pair;
@@ -73,13 +73,13 @@ HWY_INLINE void store_sums(FloatVec s0, FloatVec s1, FloatVec s2, FloatVec s3, f
 }
 #endif
 
-// Four rows at a time: their additions do not wait for each other.
+// The loop takes four rows at a time: their additions do not wait for each other.
 template <typename T>
 void dots(const T* x, int64_t stride, const T* y, int64_t y_stride, int64_t rows, int64_t width, float* out) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < rows; r += 4) {
-    // Short of four the last row is done again.
+    // Where fewer than four rows are left, the last row is done again.
     const T *a[4], *b[4];
     for (int64_t k = 0; k < 4; ++k) {
       a[k] = x + std::min(r + k, rows - 1) * stride;
@@ -102,8 +102,8 @@ void dots(const T* x, int64_t stride, const T* y, int64_t y_stride, int64_t rows
   }
 }
 
-// Two vectors of columns at a time; rows with even and with odd numbers have sums of their own, which do not wait for
-// each other.
+// The loop takes two vectors of columns at a time; rows with even and with odd numbers have sums of their own, which do
+// not wait for each other.
 void weighted_sum(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* weight, float* out) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
@@ -142,11 +142,11 @@ void weighted_sum(const float* x, int64_t stride, int64_t rows, int64_t columns,
 constexpr int64_t kBlockRows = 1, kBlockColumns = 1;
 HWY_INLINE void transpose_block(const float* x, int64_t, float* out, int64_t) { std::memcpy(out, x, sizeof(float)); }
 #else
-// The widest vector whose size the compiler knows.
+// This is the widest vector whose size the compiler knows.
 using Wide = hn::FixedTag<float, HWY_HAVE_SCALABLE ? 4 : HWY_MAX_BYTES / sizeof(float)>;
 constexpr int64_t kBlockRows = hn::MaxLanes(Wide()), kBlockColumns = 4;
 
-// Four columns of the rows 0, 4, 8, ...
+// Returns four columns of the rows 0, 4, 8, ...
 template <class D>
 HWY_INLINE hn::Vec<D> every_fourth_row(D d, const float* x, int64_t stride) {
   if constexpr (hn::MaxLanes(D()) == 4) {
@@ -158,8 +158,8 @@ HWY_INLINE hn::Vec<D> every_fourth_row(D d, const float* x, int64_t stride) {
   }
 }
 
-// As many rows as a vector has lanes, four columns: in every 128 bits 4 x 4 values, whose pairs of rows are interleaved
-// twice.
+// Transposes as many rows as a vector has lanes, four columns: in every 128 bits 4 x 4 values, whose pairs of rows are
+// interleaved twice.
 HWY_INLINE void transpose_block(const float* x, int64_t stride, float* out, int64_t out_stride) {
   const Wide d;
   const auto r0 = every_fourth_row(d, x, stride);
@@ -177,7 +177,7 @@ HWY_INLINE void transpose_block(const float* x, int64_t stride, float* out, int6
 }
 #endif
 
-// Blocks of rows outside: a line of x is used up while it is in the first-level cache.
+// The outer loop goes over blocks of rows: a line of x is used up while it is in the first-level cache.
 void transpose(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride) {
   const int64_t whole_rows = rows / kBlockRows * kBlockRows;
   const int64_t whole_columns = columns / kBlockColumns * kBlockColumns;
@@ -187,7 +187,7 @@ void transpose(const float* x, int64_t stride, int64_t rows, int64_t columns, fl
     }
   }
   const auto copy = [&](int64_t r, int64_t c) {
-    // As bytes: the values may be pairs of bf16 at any even address.
+    // The values are copied as bytes: they may be pairs of bf16 at any even address.
     std::memcpy(out + c * out_stride + r, x + r * stride + c, sizeof(float));
   };
   for (int64_t r = 0; r < rows; ++r) {
@@ -235,7 +235,7 @@ void rotate(const T* x, int64_t stride, int64_t rows, int64_t half, const float*
   }
 }
 
-// A vector of values as bits whose upper halves are the bf16 values.
+// Returns a vector of values as bits whose upper halves are the bf16 values.
 hn::VFromD<U> upper_halves(const float* x) { return rounded_bits(hn::LoadU(F(), x)); }
 hn::VFromD<U> upper_halves(const Bf16* x) { return hn::BitCast(U(), widened(x)); }
 

@@ -1,4 +1,4 @@
-// Working memory of a kernel. The caller allocates it, so that who measures memory sees it.
+// A kernel takes its working memory from here. The caller allocates it, so that who measures memory sees it.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace headshare::kernels {
 
 constexpr size_t kCacheLine = 64;
 
-// At least `bytes` bytes at the start of a cache line, freed with the pointer.
+// Returns at least `bytes` bytes at the start of a cache line, freed with the pointer.
 using Allocate = std::function<std::shared_ptr<void>(size_t bytes)>;
 
-// From the C library.
+// Allocates from the C library.
 inline std::shared_ptr<void> allocate_plain(size_t bytes) {
   void* block = std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
   if (block == nullptr) throw std::bad_alloc();
@@ -27,7 +27,7 @@ class Scratch {
  public:
   explicit Scratch(void* block) : next_(reinterpret_cast<uintptr_t>(block)) {}
 
-  // `count` values, uninitialised.
+  // Returns `count` values, uninitialised.
   template <typename T>
   T* take(int64_t count) {
     auto* piece = reinterpret_cast<T*>(next_);

@@ -1,4 +1,4 @@
-// Helpers for tests of kernels.
+// Tests of kernels share these helpers.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ inline std::vector<float> random_floats(int64_t count, uint64_t seed, double dev
   return x;
 }
 
-// Floats at a cache line, as the tiles of kernels are.
+// These floats begin at a cache line, as the tiles of kernels do.
 class AlignedFloats {
  public:
   AlignedFloats(int64_t count, float value) : AlignedFloats(std::vector<float>(static_cast<size_t>(count), value)) {}
@@ -49,14 +49,14 @@ class AlignedFloats {
   std::unique_ptr<float, Free> data_;
 };
 
-// Memory that is NaN wherever nobody has written.
+// Returns memory that is NaN wherever nobody has written.
 inline std::shared_ptr<void> allocate_poisoned(size_t bytes) {
   std::shared_ptr<void> block = allocate_plain(bytes);
   std::memset(block.get(), 0xFF, bytes);
   return block;
 }
 
-// Plain threads: thread sanitizers do not understand OpenMP's.
+// Returns plain threads: thread sanitizers do not understand OpenMP's.
 inline Parallel std_threads(int64_t threads) {
   return {threads, [threads](int64_t count, const std::function<void(int64_t, int64_t)>& body) {
             std::vector<std::thread> pool;
@@ -69,7 +69,7 @@ inline Parallel std_threads(int64_t threads) {
           }};
 }
 
-// The same with whichever thread is free, as OpenMP's dynamic schedule has it.
+// Returns threads of which whichever is free takes the next item, as OpenMP's dynamic schedule has it.
 inline Parallel eager_threads(int64_t threads) {
   return {threads, [threads](int64_t count, const std::function<void(int64_t, int64_t)>& body) {
             std::atomic<int64_t> next = 0;

@@ -1,4 +1,4 @@
-// The bodies behind tiles.h, compiled once for each instruction set; those of plain rows are in rows-inl.h.
+// These are the bodies behind tiles.h, compiled once for each instruction set; those of plain rows are in rows-inl.h.
 #if defined(HEADSHARE_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSHARE_KERNELS_TILES_INL_H_
 #undef HEADSHARE_KERNELS_TILES_INL_H_
@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace headshare::kernels::HWY_NAMESPACE {
 
-// The exponents of one strip of lanes, row by row.
+// Computes the exponents of one strip of lanes, row by row.
 template <bool kDistance>
 struct Exponents {
   const Tile& tile;
@@ -39,8 +39,8 @@ struct Exponents {
   }
 };
 
-// What a causal mask leaves of a strip: rows [0, whole) are seen by all its lanes, rows [whole, some)
-// by the lanes of mask(j), the rest by none.
+// This is what a causal mask leaves of a strip: rows [0, whole) are seen by all its lanes, rows [whole, some) by the
+// lanes of mask(j), the rest by none.
 struct Visible {
   int64_t whole, some;
   int64_t offset;  // lane >= j + offset sees row j
@@ -72,7 +72,7 @@ bool softmax_strip(const Tile& tile, const ScoreRule& rule, int64_t strip, float
   const auto before = hn::Load(d, m + strip);
   const auto moves = hn::Gt(largest, hn::Add(before, hn::Set(d, rule.slack)));
   const auto now = hn::IfThenElse(moves, largest, before);
-  // Lanes that have seen nothing yet: minus infinity less itself would be NaN.
+  // Some lanes have seen nothing yet: minus infinity less itself would be NaN.
   const auto base = hn::IfThenZeroElse(hn::Eq(now, hidden), now);
   auto sum = hn::Zero(d);
   for (int64_t j = 0; j < visible.whole; ++j) {
@@ -153,7 +153,7 @@ void score_gradients(const Tile& weights, const Tile& gradients, const float* ke
   }
 }
 
-// One round of Philox: the high and low halves of a * multiplier, lane by lane.
+// Computes the product of one round of Philox: the high and low halves of a * multiplier, lane by lane.
 HWY_INLINE void wide_product(hn::Vec<U> a, uint32_t multiplier, hn::Vec<U>* high, hn::Vec<U>* low) {
   const U u;
 #if HWY_TARGET == HWY_SCALAR

@@ -20,7 +20,7 @@ const Tiles& tiles() { return *HWY_DYNAMIC_DISPATCH(tiles_table)(); }
 
 namespace {
 
-// The instruction sets this file was compiled for and the CPU has, best (lowest bit) first.
+// Returns the instruction sets that this file was compiled for and the CPU has, best (lowest bit) first.
 std::vector<int64_t> usable_targets() {
   std::vector<int64_t> usable;
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) usable.push_back(target);

@@ -1,7 +1,7 @@
-// The elementwise work on score tiles, written once with Highway and chosen at run time for the CPU.
-// A tile is [keys, lanes] floats in rows of `stride`: a row is a key, a lane is a query. Lanes come in
-// multiples of kLaneStep; the lanes beyond the last query compute something finite that nobody reads.
-// All exponentials are to the base 2: scores arrive multiplied by log2(e).
+// Tiles are where the elementwise work on scores is done, written once with Highway and chosen at run time for the CPU.
+// A tile is [keys, lanes] floats in rows of `stride`: a row is a key, a lane is a query. Lanes come in multiples of
+// kLaneStep; the lanes beyond the last query compute something finite that nobody reads. All exponentials are to the
+// base 2: scores arrive multiplied by log2(e).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct Tile {
   int64_t lanes;
 };
 
-// exponent of weight (key row j, lane i) = scale * score + key_bias[j] - slope * |distance + i - j|,
-// and minus infinity unless i >= j + diagonal.
+// The rule is: exponent of weight (key row j, lane i) = scale * score + key_bias[j] - slope * |distance + i - j|, and
+// minus infinity unless i >= j + diagonal.
 struct ScoreRule {
   float scale = 1;
   const float* key_bias = nullptr;  // [keys]; minus infinity hides a key
@@ -40,61 +40,62 @@ struct ScoreRule {
 };
 
 struct Tiles {
-  // One step of the running softmax: scores become weights 2^(exponent - m), where the maximum m [lanes]
-  // has grown to this tile's; l [lanes] becomes l * fade + sum of the weights, with fade [lanes] =
-  // 2^(m before - m). Answers whether any fade is not 1. m starts at minus infinity, l at 0.
+  // Takes one step of the running softmax: scores become weights 2^(exponent - m), where the maximum m [lanes] has
+  // grown to this tile's; l [lanes] becomes l * fade + sum of the weights, with fade [lanes] = 2^(m before - m).
+  // Answers whether any fade is not 1. m starts at minus infinity, l at 0.
   bool (*softmax_step)(const Tile& scores, const ScoreRule& rule, float* m, float* l, float* fade);
-  // scores become weights 2^(exponent - lse).
+  // Turns scores into weights 2^(exponent - lse).
   void (*weights)(const Tile& scores, const ScoreRule& rule, const float* lse);
-  // gradients (arriving as those of the weights) become scale * weight * (gradient * keep - delta), weights become
-  // weight * keep; `keep` null: all 1. Adds each row's sum of the new gradients to sums [keys] unless null.
+  // Turns gradients (arriving as those of the weights) into scale * weight * (gradient * keep - delta), and weights
+  // into weight * keep; a null `keep` means all 1. Adds each row's sum of the new gradients to sums [keys] unless null.
   void (*score_gradients)(const Tile& weights, const Tile& gradients, const float* keep, const float* delta,
                           float scale, float* sums);
-  // keep [keys, lanes], rows of `lanes`: 1 / (1 - p) or 0 for keys first_key.. and queries first_query..
+  // Writes keep [keys, lanes], rows of `lanes`: 1 / (1 - p) or 0 for keys first_key.. and queries first_query..
   void (*keep_tile)(float* keep, int64_t keys, int64_t lanes, const DropoutMask& mask, int64_t b, int64_t h,
                     int64_t first_query, int64_t first_key);
-  // x *= y; y in rows of x.lanes.
+  // Computes x *= y; y has rows of x.lanes.
   void (*multiply)(const Tile& x, const float* y);
-  // Row r, lane i: x *= factor[i].
+  // Computes x[r, i] *= factor[i] for row r and lane i.
   void (*scale_lanes)(const Tile& x, const float* factor);
-  // out[r, i] = x[r, i] * factor[i].
+  // Computes out[r, i] = x[r, i] * factor[i].
   void (*scaled_lanes)(const Tile& x, const float* factor, float* out, int64_t out_stride);
-  // out[r, i] = x[r, i] * factor[r], or += of it; any number of columns.
+  // Computes out[r, i] = x[r, i] * factor[r], or += of it, for any number of columns.
   void (*scaled_rows)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* factor, float* out,
                       int64_t out_stride, bool accumulate);
-  // out[r] = x[r] . y[r] for rows of `width` values, floats or bf16 (summed as floats); y_stride 0: one y for all rows.
+  // Computes out[r] = x[r] . y[r] for rows of `width` values, floats or bf16 (summed as floats); with y_stride 0 all
+  // rows have one y.
   void (*dots)(const float* x, int64_t stride, const float* y, int64_t y_stride, int64_t rows, int64_t width,
                float* out);
   void (*dots_bf16)(const Bf16* x, int64_t stride, const Bf16* y, int64_t y_stride, int64_t rows, int64_t width,
                     float* out);
-  // out[c] += sum over r of weight[r] * x[r, c].
+  // Computes out[c] += sum over r of weight[r] * x[r, c].
   void (*weighted_sum)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* weight, float* out);
-  // y[i] = 2^x[i].
+  // Computes y[i] = 2^x[i].
   void (*exp2)(const float* x, int64_t n, float* y);
-  // out [columns, rows] = x [rows, columns] transposed, any 32-bit values.
+  // Computes out [columns, rows] = x [rows, columns] transposed, any 32-bit values.
   void (*transpose)(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride);
-  // Rows of 2 * half values, pairs (x[i], x[i + half]) turned by angles with these cosines and sines:
+  // Turns rows of 2 * half values, pairs (x[i], x[i + half]), by angles with these cosines and sines:
   // (x[i] c[i] - x[i + half] s[i], x[i + half] c[i] + x[i] s[i]), one rounding to T. out may be x.
   void (*rotate)(const float* x, int64_t stride, int64_t rows, int64_t half, const float* cosine, const float* sine,
                  float* out, int64_t out_stride);
   void (*rotate_bf16)(const Bf16* x, int64_t stride, int64_t rows, int64_t half, const float* cosine, const float* sine,
                       Bf16* out, int64_t out_stride);
-  // To bf16, row by row.
+  // Converts to bf16, row by row.
   void (*narrow)(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride);
-  // To bf16 in pairs of rows [ceil(rows / 2), columns, 2], as TileGemm wants its right side; an odd last
-  // row is paired with zeros.
+  // Converts to bf16 in pairs of rows [ceil(rows / 2), columns, 2], as TileGemm wants its right side; an odd last row
+  // is paired with zeros.
   void (*narrow_pairs)(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride);
-  // The same from bf16 rows.
+  // Makes the same pairs from bf16 rows.
   void (*pairs)(const Bf16* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride);
 };
 
-// For this CPU.
+// Returns the functions for this CPU.
 const Tiles& tiles();
 
-// The instruction set behind tiles(), such as "AVX3".
+// Returns the instruction set behind tiles(), such as "AVX3".
 std::string tiles_target();
 
-// Every instruction set this CPU has, best first, each usable with `force_tiles_target` in tests.
+// Returns every instruction set this CPU has, best first, each usable with `force_tiles_target` in tests.
 std::vector<std::string> tiles_targets();
 void force_tiles_target(const std::string& name);  // "": back to the best
 

@@ -32,7 +32,7 @@ class TilesTest : public testing::TestWithParam<std::string> {
   void TearDown() override { force_tiles_target(""); }
 };
 
-// Tiles that end at, before and after every vector length, in rows wider than they are.
+// The shapes are tiles that end at, before and after every vector length, in rows wider than they are.
 struct TileShape {
   int64_t keys, lanes, stride;
 };
@@ -68,7 +68,7 @@ TEST_P(TilesTest, Exp2AtTheEndsOfTheRange) {
   EXPECT_TRUE(std::isnan(y[5]));
 }
 
-// The exponent of tiles.h, in double.
+// Returns the exponent of tiles.h, in double.
 double exponent(const ScoreRule& rule, float score, int64_t j, int64_t i) {
   if (rule.causal && i < j + rule.diagonal) return -kInfinity;
   double e = static_cast<double>(rule.scale) * score;
@@ -76,7 +76,7 @@ double exponent(const ScoreRule& rule, float score, int64_t j, int64_t i) {
   return e - rule.slope * std::abs(static_cast<double>(rule.distance) + static_cast<double>(i - j));
 }
 
-// Rules that hide some, all or no keys, with and without what else may be added.
+// Returns rules that hide some, all or no keys, with and without what else may be added.
 std::vector<ScoreRule> rules(const std::vector<float>& bias) {
   std::vector<ScoreRule> all = {{.scale = 0.7F}, {.scale = 0.7F, .key_bias = bias.data()}};
   all.push_back({.scale = 0.7F, .slope = 0.3F, .distance = 5});
@@ -172,7 +172,7 @@ TEST_P(TilesTest, ScoreGradients) {
   }
 }
 
-// Keys that start inside a group of eight, tiles that end inside one, far away queries.
+// Some keys start inside a group of eight, some tiles end inside one, and some queries are far away.
 TEST_P(TilesTest, KeepTilesFollowTheDefinition) {
   for (const bool shared : {false, true}) {
     const DropoutMask mask = dropout_mask(0.3, 77, shared);

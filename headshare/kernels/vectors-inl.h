@@ -1,4 +1,4 @@
-// Vectors of floats and what is computed with them everywhere, once for each instruction set.
+// Vectors of floats have these functions, which are used everywhere, once for each instruction set.
 #if defined(HEADSHARE_KERNELS_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADSHARE_KERNELS_VECTORS_INL_H_
 #undef HEADSHARE_KERNELS_VECTORS_INL_H_
@@ -24,7 +24,8 @@ using FloatVec = hn::Vec<F>;
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// The larger of x and a constant; NaN where x is: x86 returns the second operand then, portable code the number.
+// Returns the larger of x and a constant; NaN where x is: x86 returns the second operand then, portable code the
+// number.
 HWY_INLINE FloatVec at_least(FloatVec x, float least) {
   const auto limit = hn::Set(F(), least);
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
@@ -34,8 +35,8 @@ HWY_INLINE FloatVec at_least(FloatVec x, float least) {
 #endif
 }
 
-// 2^x with a relative error below 2.4e-7 for x < 127.5, from where it is infinite; zero below 2^-126. 2^n goes into the
-// exponent bits, and 2^f for |f| <= 1/2 is a polynomial (minimax for the relative error, 1 at f = 0).
+// Returns 2^x with a relative error below 2.4e-7 for x < 127.5, from where it is infinite; zero below 2^-126. 2^n goes
+// into the exponent bits, and 2^f for |f| <= 1/2 is a polynomial (minimax for the relative error, 1 at f = 0).
 HWY_INLINE FloatVec exp2_of(FloatVec x) {
   const F d;
   const I di;
@@ -54,7 +55,7 @@ HWY_INLINE FloatVec exp2_of(FloatVec x) {
   return hn::Mul(p, hn::BitCast(d, power));
 }
 
-// The bits of floats rounded to bf16, in the upper halves; the lower halves are not cleared.
+// Returns the bits of floats rounded to bf16, in the upper halves; the lower halves are not cleared.
 HWY_INLINE hn::Vec<U> rounded_bits(FloatVec x) {
   const U u;
   const auto bits = hn::BitCast(u, x);
@@ -64,7 +65,7 @@ HWY_INLINE hn::Vec<U> rounded_bits(FloatVec x) {
   return hn::IfThenElse(hn::RebindMask(u, hn::Eq(x, x)), rounded, quiet);
 }
 
-// The upper halves of bits, as bf16.
+// Stores the upper halves of bits, as bf16.
 HWY_INLINE void store_upper(hn::Vec<U> bits, Bf16* to) {
   const hn::Rebind<uint16_t, F> half;
   hn::StoreU(hn::DemoteTo(half, hn::BitCast(I(), hn::ShiftRight<16>(bits))), half, reinterpret_cast<uint16_t*>(to));

@@ -25,14 +25,14 @@ double f1_of(const std::vector<std::string>& gold, const std::vector<std::string
     return found != left.end() && found->second-- > 0;
   }));
   if (same == 0) return 0;
-  // The official order of operations: the last digit depends on it.
+  // This is the official order of operations: the last digit depends on it.
   const double precision = 1.0 * same / static_cast<double>(predicted.size());
   const double recall = 1.0 * same / static_cast<double>(gold.size());
   return (2 * precision * recall) / (precision + recall);
 }
 
-// The blank-separated words of the normalised answer. The scorers replace \b(a|an|the)\b by a blank: every
-// run of word characters that is an article as a whole.
+// Returns the blank-separated words of the normalised answer. The scorers replace \b(a|an|the)\b by a blank: every run
+// of word characters that is an article as a whole.
 std::vector<std::string> answer_words(std::string_view answer) {
   std::string text = lower_case(answer);
   text.erase(std::remove_if(text.begin(), text.end(), is_ascii_sign), text.end());  // Python's string.punctuation

@@ -1,4 +1,4 @@
-// Answers in free words, compared as the scorers of SQuAD and ReCoRD compare them.
+// Compares answers in free words as the scorers of SQuAD and ReCoRD compare them.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace headshare {
 
-// The form in which answers are compared: lower case, without ASCII punctuation, without the words a,
-// an and the, white space as single blanks. In this order, with Python's idea of lower case, words
-// and white space, as the official scorers are Python programs.
+// Returns the form in which answers are compared: lower case, without ASCII punctuation, without the words a, an and
+// the, white space as single blanks. The steps have this order, with Python's idea of lower case, words and white
+// space, as the official scorers are Python programs.
 std::string normalize_answer(std::string_view answer);
 
-// What two answers without a word in common are worth.
+// This says what two answers without a word in common are worth.
 enum class NoWords {
   kNeverSame,      // SQuAD v1.1, ReCoRD: 0, also where neither has any word
   kSameIfBothAre,  // SQuAD v2.0: 1 where neither has any word (both say: no answer)
@@ -26,17 +26,17 @@ struct AnswerScore {
   double f1 = 0;     // harmonic mean of precision and recall over the words, counted with repetitions
 };
 
-// The best of either over all gold answers; zeros when there is none.
+// Returns the best of either over all gold answers; zeros when there is none.
 AnswerScore score_answer(const std::vector<std::string>& gold, std::string_view predicted, NoWords rule);
 
-// A question of ReCoRD.
+// This is a question of ReCoRD with its answers.
 struct AnswerPair {
   std::vector<std::string> gold;         // at least one
   std::optional<std::string> predicted;  // nothing: counts as wrong
 };
 
-// ReCoRD's exact_match and f1: the means over all questions, between 0 and 1. Throws Error when there
-// is no question.
+// Returns ReCoRD's exact_match and f1: the means over all questions, between 0 and 1. Throws Error when there is no
+// question.
 std::vector<Score> record_scores(const std::vector<AnswerPair>& questions);
 
 }  // namespace headshare

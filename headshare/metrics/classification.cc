@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// What every score here is made of. Classes that do not occur have zeros.
+// Every score here is made of these counts. Classes that do not occur have zeros.
 struct Counts {
   std::vector<int64_t> gold;
   std::vector<int64_t> predicted;
@@ -52,7 +52,7 @@ Counts count(const char* score, const ClassPairs& pairs) {
 
 double ratio(int64_t part, int64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); }
 
-// Of a class that occurs.
+// Returns F1 of one class, which must occur in the gold or in the predictions.
 double class_f1(const Counts& counts, size_t one) {
   return ratio(2 * counts.right[one], counts.gold[one] + counts.predicted[one]);
 }
@@ -101,7 +101,7 @@ Score macro_f1(const ClassPairs& pairs) {
 Score matthews(const ClassPairs& pairs) {
   const Counts counts = count("matthews", pairs);
   Score score{.name = "matthews", .signature = join_text("matthews|examples:", counts.examples)};
-  // In double: the products pass 2^63 from some 50,000 examples on.
+  // The sums are in double: the products pass 2^63 from some 50,000 examples on.
   const auto examples = static_cast<double>(counts.examples);
   double chance = 0;
   for (size_t one = 0; one < counts.gold.size(); ++one) {

@@ -28,7 +28,7 @@ TEST(ClassificationTest, ThreeClasses) {
   const Classes gold = {0, 1, 2, 2};
   const Classes predicted = {0, 2, 2, 2};
   EXPECT_DOUBLE_EQ(macro_f1({gold, predicted}).value, (1 + 0 + 0.8) / 3);
-  // R_K: covariances of 4 examples, 3 right.
+  // R_K is a ratio of covariances; of 4 examples 3 are right.
   EXPECT_DOUBLE_EQ(matthews({gold, predicted}).value, (3 * 4 - 7) / std::sqrt((16.0 - 6) * (16 - 10)));
 }
 

@@ -28,7 +28,7 @@ bool all_same(std::span<const double> numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [&](double one) { return one == numbers[0]; });
 }
 
-// Differences from the mean, divided by their length: no sum of squares overflows.
+// Returns the differences from the mean, divided by their length: no sum of squares overflows.
 std::vector<double> normalised(std::span<const double> numbers) {
   std::vector<double> result(numbers.begin(), numbers.end());
   const double middle = mean(numbers);

@@ -29,7 +29,7 @@ TEST(CorrelationTest, ByHand) {
 TEST(CorrelationTest, EqualNumbersShareTheirRank) {
   const Numbers x = {1, 2, 2, 3};
   const Numbers y = {1, 2, 3, 4};
-  // Ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4.
+  // The ranks are 1, 2.5, 2.5, 4 against 1, 2, 3, 4.
   EXPECT_NEAR(spearman({x, y}).value, 4.5 / std::sqrt(4.5 * 5), 1e-15);
 }
 

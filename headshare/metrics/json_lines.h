@@ -1,4 +1,4 @@
-// For the programs that tests/oracles and bench/ ask (*_tool.cc): one JSON request a line, one JSON answer a line.
+// Serves the programs that tests/oracles and bench/ ask (*_tool.cc): one JSON request a line, one JSON answer a line.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace headshare {
 
-// The exit code of main(): 1, with the reason in `errors`, after the first request that `answer` throws for.
+// Returns the exit code of main(): 1, with the reason in `errors`, after the first request that `answer` throws for.
 inline int answer_json_lines(std::istream& requests, std::ostream& answers, std::ostream& errors,
                              nlohmann::json (*answer)(const nlohmann::json& request)) {
   try {

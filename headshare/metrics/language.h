@@ -1,4 +1,4 @@
-// Quality of language models: perplexity and bits per byte from summed negative log-likelihoods.
+// Measures the quality of language models: perplexity and bits per byte from summed negative log-likelihoods.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// What an evaluation adds up. Sums, not means: parts of a corpus combine exactly with +=.
+// An evaluation adds up these sums. They are no means: parts of a corpus combine exactly with +=.
 struct LanguageSums {
   double nats = 0;     // sum over the scored tokens of -ln p(token | its context)
   int64_t tokens = 0;  // tokens scored
@@ -17,7 +17,7 @@ struct LanguageSums {
   LanguageSums& operator+=(const LanguageSums& more);
 };
 
-// What the numbers depend on besides the model and the text; it all goes into the signature.
+// The numbers depend on this setup besides the model and the text; it all goes into the signature.
 struct LanguageSetup {
   std::string objective =
       "causal";                // "causal", "masked" (many tokens hidden), "pseudo" (each by itself), "translation"
@@ -26,13 +26,12 @@ struct LanguageSetup {
   int64_t stride = 0;          // tokens the window moves on by; tokens of the overlap are scored once
 };
 
-// exp(nats / tokens). Depends on the tokenizer: comparable only between equal signatures. Infinite
-// when the exponential overflows. Throws Error when no token was scored or the sum is negative or
-// not finite.
+// Returns exp(nats / tokens). It depends on the tokenizer: it is comparable only between equal signatures. It is
+// infinite when the exponential overflows. Throws Error when no token was scored or the sum is negative or not finite.
 Score perplexity(const LanguageSums& sums, const LanguageSetup& setup);
 
-// nats / (ln 2 * bytes): comparable between tokenizers, when they are lossless (Tokenizer::lossless).
-// Throws Error when no byte was counted or the sum is negative or not finite.
+// Returns nats / (ln 2 * bytes): comparable between tokenizers, when they are lossless (Tokenizer::lossless). Throws
+// Error when no byte was counted or the sum is negative or not finite.
 Score bits_per_byte(const LanguageSums& sums, const LanguageSetup& setup);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// The metrics of a task by name: task tables list them, `measure` computes them.
+// Names the metrics of a task: task tables list them, `measure` computes them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Metric {
   kGroupedExactMatch,  // MultiRC's EM
 };
 
-// What a model answered and what is right, paired by index. Classes or numbers, as the metric needs.
+// These are a model's answers and the right ones, paired by index: classes or numbers, as the metric needs.
 struct Outcomes {
   std::vector<int32_t> gold = {};
   std::vector<int32_t> predicted = {};
@@ -29,11 +29,11 @@ struct Outcomes {
   std::vector<ExampleGroup> groups = {};  // for kGroupedExactMatch
 };
 
-// One score a metric, in the order given. Throws Error as classification.h and correlation.h say.
+// Returns one score a metric, in the order given. Throws Error as classification.h and correlation.h say.
 std::vector<Score> measure(const std::vector<Metric>& metrics, const Outcomes& outcomes);
 
-// The one number that stands for a task: the mean of its scores, as GLUE and SuperGLUE average them.
-// Not a number when one of them is not. Requires at least one score.
+// Returns the one number that stands for a task: the mean of its scores, as GLUE and SuperGLUE average them. It is not
+// a number when one of them is not. Requires at least one score.
 double task_score(const std::vector<Score>& scores);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// How large a model is, and the one list of these numbers: what reads or writes all of them goes through it.
+// Tells how large a model is. There is one list of these numbers: whoever reads or writes all of them goes through it.
 #pragma once
 
 #include <array>
@@ -6,8 +6,8 @@
 
 namespace headshare {
 
-// Exact counts. An encoder keeps no cache: its cache counts are 0. An encoder-decoder has two kinds of cache: the
-// decoder's own grows with the target, that of the attention to the source is filled once for each sentence.
+// The counts are exact. An encoder keeps no cache: its cache counts are 0. An encoder-decoder has two kinds of cache:
+// the decoder's own grows with the target, that of the attention to the source is filled once for each sentence.
 struct ModelSize {
   int64_t attention_parameters = 0;            // all attention sub-layers, no biases: what the MHE paper counts
   int64_t attention_parameters_effective = 0;  // without those another parameter can absorb
@@ -36,7 +36,7 @@ struct SizeNumber {
   InResults files;  // that hold it
 };
 
-// In the order of files and tables.
+// The list has the order of files and tables.
 inline constexpr std::array<SizeNumber, 8> kSizeNumbers = {{
     {"attention_parameters", &ModelSize::attention_parameters, 1, true, InResults::kAlways},
     {"attention_parameters_effective", &ModelSize::attention_parameters_effective, 1, true, InResults::kAlways},

@@ -25,7 +25,7 @@ Line prr_line(const PrrQuestion& question) {
   return question.direction == Direction::kHigherIsBetter ? Line{0, 100} : Line{200, -100};
 }
 
-// Only for P > P_SHA. The difference is taken between integers, so that it is exact.
+// Requires P > P_SHA. The difference is taken between integers, so that it is exact.
 Line peop_line(const PeopQuestion& question) {
   const double growth =
       static_cast<double>(question.parameters - question.parameters_sha) / static_cast<double>(question.parameters_sha);
@@ -46,7 +46,7 @@ std::string peop_rule(Direction direction) {
              : "PEoP = (1 - M / M_SHA) / (P / P_SHA - 1), M = the measure, of which less is better" + counts;
 }
 
-// Why M / M_reference is not to be had; "" when it is.
+// Returns why M / M_reference is not to be had; "" when it is.
 std::string why_no_ratio(double quality, double reference, double full_scale, const char* reference_name) {
   if (!std::isfinite(quality)) return join_text("the quality is ", quality, ": the run diverged");
   if (!std::isfinite(reference)) {
@@ -94,7 +94,7 @@ Retention defined(double value, std::string rule) {
   return result;
 }
 
-// The mean for `quality` of a question; NaN when a seed diverged, which the question then reports.
+// Returns the mean for `quality` of a question; NaN when a seed diverged, which the question then reports.
 double mean_or_nan(std::span<const double> values) {
   for (const double value : values) {
     if (!std::isfinite(value)) return value;

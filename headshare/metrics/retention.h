@@ -1,5 +1,5 @@
-// The two ratios of the MHE paper: how much of multi-head quality a variant keeps (PRR), and how
-// much quality each added parameter buys (PEoP). Examples and checks: docs/mathematics.md#prr-and-peop.
+// The MHE paper has two ratios: how much of multi-head quality a variant keeps (PRR), and how much quality each added
+// parameter buys (PEoP). Examples and checks: docs/mathematics.md#prr-and-peop.
 //
 //   PRR  = 100 * M / M_MHA                         higher is better (accuracy, F1, BLEU)
 //   PRR  = 100 * (2 - M / M_MHA)                   lower is better (perplexity, a loss)
@@ -20,7 +20,7 @@ namespace headshare {
 
 enum class Direction { kHigherIsBetter, kLowerIsBetter };
 
-// A variant against multi-head attention, in the same unit.
+// PRR compares a variant with multi-head attention, in the same unit.
 struct PrrQuestion {
   double quality = 0;
   double quality_mha = 0;
@@ -28,8 +28,8 @@ struct PrrQuestion {
   double full_scale = 1;  // what a perfect score is: 1, 100; 1 for perplexity
 };
 
-// A variant against single-head attention. Parameters are exact counts of the attention sub-layers
-// without biases: with counts rounded to 8.88M and 8.85M the paper's own values do not come out.
+// PEoP compares a variant with single-head attention. Parameters are exact counts of the attention sub-layers without
+// biases: with counts rounded to 8.88M and 8.85M the paper's own values do not come out.
 struct PeopQuestion {
   double quality = 0;
   double quality_sha = 0;
@@ -40,7 +40,7 @@ struct PeopQuestion {
   bool is_sha = false;  // the variant is the reference itself
 };
 
-// A ratio, or why there is none. Always print `rule` with the number.
+// This is a ratio, or the reason why there is none. Always print `rule` with the number.
 struct Retention {
   std::optional<double> value;
   std::string reason_undefined;      // a sentence; empty when there is a value
@@ -49,17 +49,17 @@ struct Retention {
   std::string interval_rule;         // "95% Fieller interval over 3 paired seeds", or why there is none
 };
 
-// Undefined, with the reason, when a quality is not finite, or the reference is below 1% of
-// full_scale (near 0, as Matthews correlations can be): a ratio to it would amplify every error
-// more than a hundred times. PEoP also for SHA itself, for P = P_SHA and for P < P_SHA.
-// Throws Error for parameter counts below 1. The interval stays empty.
+// The ratio is undefined, with the reason, when a quality is not finite, or the reference is below 1% of full_scale
+// (near 0, as Matthews correlations can be): a ratio to it would amplify every error more than a hundred times. PEoP is
+// also undefined for SHA itself, for P = P_SHA and for P < P_SHA. Throws Error for parameter counts below 1. The
+// interval stays empty.
 Retention prr(const PrrQuestion& question);
 Retention peop(const PeopQuestion& question);
 
-// One quality per seed on each side, paired by index; `quality` fields of the question are ignored.
-// The value is the ratio of the means (what the paper prints), the interval is Fieller's
-// (ratio_interval), exact for normal scores; given from kFewestToJudge seeds on, because those of two may be narrow by
-// accident. The parameter counts are exact numbers and add nothing to it.
+// Each side has one quality per seed, paired by index; `quality` fields of the question are ignored. The value is the
+// ratio of the means (what the paper prints), the interval is Fieller's (ratio_interval), exact for normal scores;
+// given from kFewestToJudge seeds on, because those of two may be narrow by accident. The parameter counts are exact
+// numbers and add nothing to it.
 Retention prr_over_seeds(PrrQuestion question, std::span<const double> quality, std::span<const double> quality_mha,
                          double confidence = kConfidence);
 Retention peop_over_seeds(PeopQuestion question, std::span<const double> quality, std::span<const double> quality_sha,

@@ -14,7 +14,8 @@
 namespace headshare {
 namespace {
 
-// The MHE paper's encoder tables (docs/mathematics.md#prr-and-peop). A PEoP of 0 stands for the dash of SHA.
+// The cells are the MHE paper's encoder tables (docs/mathematics.md#prr-and-peop). A PEoP of 0 stands for the dash of
+// SHA.
 struct Cell {
   double accuracy, prr, peop;
 };
@@ -59,8 +60,9 @@ PeopQuestion peop_question(const Row& row, size_t task) {
           .is_sha = row.parameters == kSha};
 }
 
-// All values that `ratio` can have when both qualities were rounded to within half_unit of what they are (0.05 for one
-// printed decimal): it is monotone in each, so that the extremes are at the corners. Nothing where it is undefined.
+// Returns the range of all values that `ratio` can have when both qualities were rounded to within half_unit of what
+// they are (0.05 for one printed decimal): it is monotone in each, so that the extremes are at the corners. Returns
+// nothing where it is undefined.
 template <class Question>
 std::optional<Interval> rounding_interval(Retention (*ratio)(const Question&), double Question::*reference,
                                           const Question& question, double half_unit) {
@@ -127,7 +129,7 @@ TEST(RetentionTest, PeopNeedsExactCounts) {
   EXPECT_NEAR(*peop(question).value, 18.33, 0.005);
 }
 
-// The translation table: BLEU of MHA and MHE-MUL, PRR printed.
+// The rows are the translation table: BLEU of MHA and MHE-MUL, PRR printed.
 TEST(RetentionTest, ThePapersTranslationColumn) {
   const double rows[7][3] = {{24.8, 23.6, 95.0}, {25.1, 22.9, 91.5}, {24.7, 23.6, 95.3}, {23.9, 22.4, 93.6},
                              {25.3, 24.3, 96.0}, {25.7, 24.2, 94.2}, {26.5, 24.8, 93.6}};

@@ -1,4 +1,4 @@
-// A number that says how it was computed: two scores may be compared when their signatures agree.
+// A score is a number that says how it was computed: two scores may be compared when their signatures agree.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// For tests/oracles/test_scores.py only: one JSON request a line on standard input, one JSON answer a line
-// on standard output.
+// This program is for tests/oracles/test_scores.py only. It takes one JSON request a line on standard input and gives
+// one JSON answer a line on standard output.
 //   {"do": "measure", "metric": "f1", "gold": [...], "predicted": [...]}    {"value": 0.5}, null for nan
 //   {"do": "normalize" or "lower", "texts": [...]}                          {"texts": [...]}
 //   {"do": "squad", "rules": "v2.0", "gold": {id: [answers]}, "predictions": {id: answer}, "odds": {id: 0.5},

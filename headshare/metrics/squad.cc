@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-// Of a question, in the order of the gold.
+// This is one question with its prediction and scores; a list of questions has the order of the gold.
 struct Question {
   const SquadGold* gold = nullptr;
   const std::string* predicted = nullptr;  // null: missing
@@ -88,9 +88,9 @@ void apply_threshold(const OddsById& odds, double threshold, std::vector<Questio
   }
 }
 
-// With nothing answered the unanswerable questions are right. Then the threshold rises past one
-// question after the other, each of which adds its score or takes back a point; as in the official search
-// also where its answer has no words and is right.
+// Searches from a threshold at which nothing is answered: then the unanswerable questions are right. The threshold
+// rises past one question after the other, each of which adds its score or takes back a point; as in the official
+// search also where its answer has no words and is right.
 SquadThreshold best_threshold(const NullOdds& odds, const std::vector<Question>& questions,
                               double AnswerScore::*which) {
   std::unordered_map<std::string_view, const Question*> by_id;

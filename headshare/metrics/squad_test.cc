@@ -49,7 +49,7 @@ TEST(SquadTest, MissingPredictionsAreWrongAndSaid) {
 TEST(SquadTest, NullOddsAboveTheThresholdMeanNoAnswer) {
   SquadPredictions predictions{.answers = {{"q1", "France"}, {"q2", "x"}, {"q3", ""}, {"q4", "Rome"}},
                                .null_odds = NullOdds{{"q1", 0.2}, {"q2", 0.9}, {"q3", 0.1}, {"q4", 0.7}}};
-  // The default threshold, 1, changes nothing. Best: q3 and q1 answered, q4 and q2 not.
+  // The default threshold, 1, changes nothing. The best threshold answers q3 and q1, but not q4 and q2.
   SquadScores scores = score_squad(kGold, predictions, SquadRules::kV2);
   EXPECT_EQ(scores.all.exact_match, 50);
   EXPECT_EQ(scores.best_exact->score, 75);
@@ -77,7 +77,7 @@ TEST(SquadTest, GoldAnswersOfArticlesAloneMeanNoAnswerUnderVersion2) {
   EXPECT_EQ(score_squad(gold, {.answers = {{"q1", ""}}}, SquadRules::kV2).all.f1, 100);
   EXPECT_EQ(score_squad(gold, {.answers = {{"q1", ""}}}, SquadRules::kV1).all.f1, 0);
   EXPECT_EQ(score_squad(gold, {.answers = {{"q1", ""}}}, SquadRules::kV1).all.exact_match, 100);
-  // Beside a real answer they do not count.
+  // Beside a real answer, answers without words do not count.
   EXPECT_EQ(score_squad({{"q1", {"The", "cat"}}}, {.answers = {{"q1", ""}}}, SquadRules::kV2).all.f1, 0);
 }
 

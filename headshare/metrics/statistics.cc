@@ -29,14 +29,14 @@ void check_pairs(size_t first, size_t second) {
   HS_CHECK(first == second, "paired values need the same seeds on both sides: ", first, " values against ", second);
 }
 
-// The t with P(|T| <= t) = confidence.
+// Returns the t with P(|T| <= t) = confidence.
 double student_t(double degrees_of_freedom, double confidence) {
   check_confidence(confidence);
   const boost::math::students_t distribution(degrees_of_freedom);
   return boost::math::quantile(boost::math::complement(distribution, (1 - confidence) / 2));
 }
 
-// Of a list of n among k.
+// Returns the degrees of freedom by which a list of n values among k lists is judged.
 double judging_freedom(size_t n, size_t k) { return static_cast<double>((n - 1) * (k + 2)) / 3; }
 
 double judging_p_value(double difference, double deviation, size_t n, size_t k) {
@@ -46,7 +46,7 @@ double judging_p_value(double difference, double deviation, size_t n, size_t k) 
   return std::min(1.0, 2 * static_cast<double>(k) * boost::math::cdf(boost::math::complement(distribution, t)));
 }
 
-// sum (x - mean x)(y - mean y) / (n - 1)
+// Returns sum (x - mean x)(y - mean y) / (n - 1).
 double covariance(std::span<const double> x, std::span<const double> y) {
   const double mean_x = mean(x);
   const double mean_y = mean(y);

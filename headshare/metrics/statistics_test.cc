@@ -39,8 +39,8 @@ TEST(StatisticsTest, OneValueHasNoSpreadAndNoneIsAnError) {
   EXPECT_THROW(median(Values{1, std::numeric_limits<double>::quiet_NaN()}), Error);
 }
 
-// Critical values of Student's t from printed tables: t(0.975; 1) = 12.7062, t(0.975; 4) = 2.77645,
-// t(0.95; 4) = 2.13185.
+// The critical values of Student's t are from printed tables: t(0.975; 1) = 12.7062, t(0.975; 4) = 2.77645, t(0.95; 4)
+// = 2.13185.
 TEST(StatisticsTest, StudentIntervals) {
   const Values five = {1, 2, 3, 4, 5};
   const double error = std::sqrt(2.5) / std::sqrt(5.0);
@@ -50,8 +50,8 @@ TEST(StatisticsTest, StudentIntervals) {
   EXPECT_THROW(mean_interval(five, 95), Error);
 }
 
-// The definition itself: at both ends the paired t-test of numerator - r * denominator is exactly at
-// its critical value, that is, its interval ends at 0.
+// This checks the definition itself: at both ends the paired t-test of numerator - r * denominator is exactly at its
+// critical value, that is, its interval ends at 0.
 TEST(StatisticsTest, FiellersIntervalEndsWhereTheTestDoes) {
   const Values top = {80.1, 80.9, 80.6, 79.8};
   const Values bottom = {79.0, 79.5, 79.1, 78.2};
@@ -66,8 +66,8 @@ TEST(StatisticsTest, FiellersIntervalEndsWhereTheTestDoes) {
   EXPECT_FALSE(ratio_interval(Values{1, 2}, Values{-1, 1.1}));
 }
 
-// Of 4000 normal samples of three correlated pairs, 95% of the intervals hold the true ratio, to
-// five standard deviations. (The delta method with normal quantiles reaches 81%.)
+// With 4000 normal samples of three correlated pairs, 95% of the intervals hold the true ratio, to five standard
+// deviations. (The delta method with normal quantiles reaches 81%.)
 TEST(StatisticsTest, FiellersIntervalCoversWithThreeSeeds) {
   constexpr int kTrials = 4000;
   Philox random(stream_key(3, "coverage"));
@@ -86,8 +86,8 @@ TEST(StatisticsTest, FiellersIntervalCoversWithThreeSeeds) {
   EXPECT_NEAR(covered, 0.95 * kTrials, 5 * std::sqrt(kTrials * 0.95 * 0.05));
 }
 
-// scipy.stats.t.ppf(1 - 0.025 / 2, 2 * 4 / 3) = 4.58925, of a pooled deviation of 0.1 and a larger one of the second
-// list.
+// The expected t is scipy.stats.t.ppf(1 - 0.025 / 2, 2 * 4 / 3) = 4.58925, for a pooled deviation of 0.1 and a larger
+// one of the second list.
 TEST(JudgeDifferencesTest, TheLargerOfOwnAndPooledDeviationCounts) {
   const auto judged = judge_differences({{0.9, 1.0, 1.1}, {2.0, 2.2, 2.4}, {5, 6}});
   ASSERT_TRUE(judged[0] && judged[1]);
@@ -125,7 +125,7 @@ TEST(JudgeDifferencesTest, ThePValueAgreesWithTheInterval) {
   EXPECT_EQ(judge_differences({{1, 1, 1}})[0]->p_value, 0);
 }
 
-// Eight variants that differ in nothing from a reference, three seeds: of 4000 comparisons at most 5% (to five standard
+// Eight variants differ in nothing from a reference, with three seeds: of 4000 comparisons at most 5% (to five standard
 // deviations) find a difference, also where one variant scatters five times as much. Each alone at 95% finds one in
 // 25%.
 TEST(JudgeDifferencesTest, FindsNoDifferenceWhereThereIsNone) {
@@ -179,8 +179,8 @@ TEST(StatisticsTest, TheBootstrapRepeatsItselfAndFindsTheStandardError) {
   const auto other = bootstrap_interval(400, resampled_mean, {.resamples = 4000, .seed = 2});
   EXPECT_EQ(interval->low, again->low);
   EXPECT_NE(interval->low, other->low);
-  // A mean of 400 values: the percentile interval is the normal one, to the error of a 2.5% quantile
-  // of 4000 draws (5 standard deviations of it are about 0.19 standard errors).
+  // For a mean of 400 values the percentile interval is the normal one, to the error of a 2.5% quantile of 4000 draws
+  // (5 standard deviations of it are about 0.19 standard errors).
   const double error = *sample_deviation(values) / 20;
   EXPECT_NEAR(interval->low, mean(values) - 1.96 * error, 0.25 * error);
   EXPECT_NEAR(interval->high, mean(values) + 1.96 * error, 0.25 * error);

@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// An item of the reported part that readers see beside what each model wrote for it.
+// Readers see this item of the reported part beside what each model wrote for it.
 struct WrittenExample {
   int64_t item = 0;  // which one it is, from 0
   std::string input;
@@ -30,7 +30,7 @@ struct Subject {
   bool has_test_part = true;          // false: figures are of the validation part, which also chose the checkpoint
   std::optional<double> chance = {};  // what guessing reaches, where that is known
   double full_scale = 1;              // of the measure: what a perfect model reaches, 1 or 100
-  // The tasks whose scores the measure is the mean of, where the models are encoders fine-tuned on each of them.
+  // The measure is the mean of these tasks' scores, where the models are encoders fine-tuned on each of them.
   std::vector<std::string> tasks = {};
   // Each task has the score of the most frequent answer of its training part, where that is known; the list is empty in
   // files from before it was recorded.

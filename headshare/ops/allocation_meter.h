@@ -1,4 +1,4 @@
-// Bytes of tensors made and freed while somebody listens.
+// Counts the bytes of tensors made and freed while somebody listens.
 #pragma once
 
 #include <c10/core/Allocator.h>

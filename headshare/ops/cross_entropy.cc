@@ -21,7 +21,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Scores of a chunk. Every chunk reads the whole embedding twice and adds to its whole gradient, so
+// A chunk has at most so many scores. Every chunk reads the whole embedding twice and adds to its whole gradient, so
 // that chunks must not be small: of GPT-2's vocabulary 2^25, 128 MiB of float32, are 512 rows.
 constexpr int64_t kMostScores = int64_t{1} << 25;
 
@@ -41,7 +41,7 @@ struct Found {
   Tensor bias_gradient;       // [V], where wanted
 };
 
-// A teacher with what becomes of its rows; without rows there is none.
+// This is a teacher with what becomes of its rows; without rows there is none.
 struct Teaching {
   TeacherRows rows = {};
   Distillation how = {};
@@ -59,14 +59,14 @@ at::ScalarType sum_type(at::ScalarType products) {
   return products == at::kBFloat16 || products == at::kHalf ? at::kFloat : products;
 }
 
-// What a teacher adds to slopes: they become own * slopes + by * rows. Without rows they stay as they are.
+// This is what a teacher adds to slopes: they become own * slopes + by * rows. Without rows they stay as they are.
 struct Pulls {
   Tensor rows = {};  // [n, V], of the scores' type
   double own = 1, by = 0;
 };
 
-// The losses of rows; where wanted, `slopes` become d loss / d score = softmax - one-hot target, with what the teacher
-// adds. They may be the scores themselves.
+// Writes the losses of rows; where wanted, `slopes` become d loss / d score = softmax - one-hot target, with what the
+// teacher adds. They may be the scores themselves.
 void softmax_block(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes,
                    const Pulls& pulls) {
   const Tensor index = targets.unsqueeze(1);  // [n, 1]
@@ -78,7 +78,7 @@ void softmax_block(const Tensor& scores, const Tensor& targets, const Tensor& lo
   slopes.copy_(found);
 }
 
-// The same by headshare's pass, a row at a time: each is read from memory once and written once. Slopes are float
+// Does the same by headshare's pass, a row at a time: each is read from memory once and written once. Slopes are float
 // like the scores and take their place, or bfloat16.
 void softmax_floats(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes,
                     const Pulls& pulls) {
@@ -134,7 +134,7 @@ void diverge_rows(const Tensor& scores, const Tensor& teacher, double temperatur
                        : diverge_block(scores, teacher, temperature, divergences);
 }
 
-// W h + b into `scores`.
+// Writes W h + b into `scores`.
 void score(const Tensor& h, const Tensor& embedding, const Tensor& bias, const Tensor& scores) {
   const FloatProducts products = float_products_in_use();
   if (bias.defined()) {
@@ -146,7 +146,7 @@ void score(const Tensor& h, const Tensor& embedding, const Tensor& bias, const T
 
 class Chunks {
  public:
-  // An undefined bias is none.
+  // An undefined bias means that there is none.
   Chunks(const Tensor& hidden, const Tensor& embedding, const Tensor& bias, const Tensor& targets,
          at::ScalarType products, const Teaching& teaching = {})
       : products_(products),
@@ -207,7 +207,7 @@ class Chunks {
     multiply(slopes.t(), h, found.embedding_gradient, first == 0 ? Into::kReplace : Into::kAdd, products);
   }
 
-  // Where the teacher pulls the scores of a chunk; its divergences are written.
+  // Returns what the teacher adds to the slopes of a chunk; its divergences are written.
   Pulls teacher_pulls(int64_t first, const Tensor& scores, const Found& found) const {
     const int64_t rows = scores.size(0);
     const Tensor pulls = pulls_.narrow(0, 0, rows);
@@ -223,7 +223,7 @@ class Chunks {
   Tensor pulls_;  // a chunk of the teacher's scores
 };
 
-// What is learnt from, of each row.
+// Returns the loss that the student learns from, for each row.
 Tensor mixed(const Found& found, const Distillation& how) {
   const double weight = how.share * how.temperature * how.temperature;
   return found.losses * (1 - how.share) + found.divergences * weight;
@@ -231,7 +231,7 @@ Tensor mixed(const Found& found, const Distillation& how) {
 
 class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
  public:
-  // {the loss} or, with a teacher, {the loss, the plain one}. A Function takes no undefined tensors.
+  // Returns {the loss} or, with a teacher, {the loss, the plain one}. A Function takes no undefined tensors.
   static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& embedding,
                                const std::optional<Tensor>& bias, const Tensor& targets, const Teaching& teaching) {
     const Wanted wanted{.hidden = hidden.requires_grad(),
@@ -250,7 +250,7 @@ class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    // Scaled in place, if at all: the embedding's gradient is the largest tensor of a training step.
+    // The gradients are scaled in place, if at all: the embedding's gradient is the largest tensor of a training step.
     const bool as_it_is = gradients[0].is_cpu() && gradients[0].item<double>() == 1;
     const auto scaled = [&](const char* name) {
       const auto waiting = context->saved_data.find(name);
@@ -275,7 +275,7 @@ void check(const Tensor& hidden, const Tensor& embedding, const Tensor& targets,
            embedding.size(0), " tokens is wanted, not ", bias.sizes());
 }
 
-// Rows with a target, as [n]; throws where one is no token.
+// Returns the rows with a target, as [n]; throws where a target is no token.
 Tensor scored_rows(const Tensor& targets, int64_t vocabulary, int64_t ignored) {
   const Tensor is_scored = targets != ignored;
   const Tensor wrong = (((targets < 0) | (targets >= vocabulary)) & is_scored).nonzero();
@@ -284,7 +284,7 @@ Tensor scored_rows(const Tensor& targets, int64_t vocabulary, int64_t ignored) {
   return is_scored.nonzero().squeeze(1);
 }
 
-// What CrossEntropySum gives for the rows that have a target.
+// Returns what CrossEntropySum gives for the rows that have a target.
 variable_list loss_of(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
                       const Tensor& bias, Teaching teaching) {
   const std::optional<Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;

@@ -52,13 +52,13 @@ Outcome chunked(const Inputs& in) {
   return outcome(cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored, in.bias), in);
 }
 
-// The whole matrix of scores at once.
+// Computes with the whole matrix of scores at once.
 Outcome plain(const Inputs& in) {
   const Tensor scores = in.hidden.matmul(in.embedding.t()) + in.bias;
   return outcome(at::cross_entropy_loss(scores, in.targets, {}, at::Reduction::Sum, kIgnored), in);
 }
 
-// The last needs several chunks, and the last of them is short.
+// The last size needs several chunks, and the last of them is short.
 const std::vector<std::array<int64_t, 3>> kSizes = {{1, 1, 1}, {1, 4, 7}, {5, 3, 2}, {33, 8, 65}, {7, 1, 1 << 23}};
 
 TEST(CrossEntropy, IsTheFormulaWithItsGradients) {
@@ -94,7 +94,7 @@ TEST(CrossEntropy, GradientsAreThoseOfFiniteDifferences) {
       *value = before - kStep;
       const double below = loss();
       *value = before;
-      // Third derivatives times step^2, and rounding divided by the step.
+      // The tolerance is third derivatives times step^2, and rounding divided by the step.
       EXPECT_NEAR(gradient.flatten()[i].item<double>(), (above - below) / (2 * kStep), 1e-9);
     }
   }
@@ -123,7 +123,7 @@ TEST(CrossEntropy, WithoutABiasIsWithZeros) {
   EXPECT_TRUE(same(found[1], expected[1]));
 }
 
-// Nothing else than the plain computation in the same type loses, twice, and some roundings.
+// The loss may err as much as the plain computation in the same type, twice, and some roundings.
 TEST(CrossEntropy, IsAsExactAsThePlainComputationInLowerPrecision) {
   for (const auto& [type, epsilon] : {std::pair(at::kFloat, 0x1p-23), std::pair(at::kBFloat16, 0x1p-8)}) {
     for (const double deviation : {0.3, 3.0}) {
@@ -226,7 +226,7 @@ TEST(CrossEntropy, UnderAutocastKeepsParametersAndSumsInFloat32) {
   const Outcome rounded = chunked(halves);
   EXPECT_TRUE(close(found.loss, rounded.loss, 0));
   EXPECT_GT(distance(found.loss, exact.loss), 0);
-  // Half a bfloat16 epsilon for each factor of a product and for the slopes.
+  // The tolerance is half a bfloat16 epsilon for each factor of a product and for the slopes.
   EXPECT_TRUE(close(found.embedding, exact.embedding, 4 * 0x1p-8 * magnitude(exact.embedding)));
 }
 
@@ -255,7 +255,7 @@ TEST(CrossEntropy, ChunksAreOfEqualSize) {
   EXPECT_EQ(cross_entropy_chunk(3, int64_t{1} << 40), 1);
 }
 
-// A teacher of another width.
+// This teacher has another width than the student.
 TeacherRows random_teacher(int64_t N, int64_t V, at::ScalarType type = at::kDouble, double deviation = 1) {
   return {random_tensor({N, 5}, 11, type, deviation), random_tensor({V, 5}, 12, type, deviation),
           random_tensor({V}, 13, type)};
@@ -273,7 +273,7 @@ Taught taught(const Inputs& in, const TeacherRows& teacher, const Distillation& 
   return {outcome(found.sum, in), found.plain};
 }
 
-// The formula, by torch's own functions.
+// Computes the formula by torch's own functions.
 Outcome plainly_taught(const Inputs& in, const TeacherRows& teacher, const Distillation& how) {
   const Tensor rows = (in.targets != kIgnored).nonzero().squeeze(1);
   const Tensor scores = (in.hidden.matmul(in.embedding.t()) + in.bias).index_select(0, rows);
@@ -306,7 +306,7 @@ TEST(DistilledCrossEntropy, IsTheFormulaWithItsGradients) {
   }
 }
 
-// As IsAsExactAsThePlainComputationInLowerPrecision.
+// The bound is that of IsAsExactAsThePlainComputationInLowerPrecision for CrossEntropy.
 TEST(DistilledCrossEntropy, IsAsExactAsThePlainComputationInLowerPrecision) {
   for (const auto& [type, epsilon] : {std::pair(at::kFloat, 0x1p-23), std::pair(at::kBFloat16, 0x1p-8)}) {
     for (const Distillation& how : kWaysToTeach) {

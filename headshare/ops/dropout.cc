@@ -25,7 +25,7 @@ Tensor dropped(const Tensor& x, const kernels::DropoutMask& mask) {
   return out;
 }
 
-// Keeps no mask: the backward pass draws it again.
+// This function keeps no mask: the backward pass draws it again.
 class CpuDropout : public torch::autograd::Function<CpuDropout> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, double p, int64_t key) {

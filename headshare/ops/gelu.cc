@@ -16,10 +16,10 @@ using kernels::Bf16;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Values that one call of a pass takes: they stay in the first cache on their way through float.
+// One call of a pass takes so many values: they stay in the first cache on their way through float.
 constexpr int64_t kBlock = 2048;
 
-// body(first, count) for blocks of n values, divided among threads.
+// Calls body(first, count) for blocks of n values, divided among threads.
 template <class Body>
 void each_block(int64_t n, const Body& body) {
   const kernels::Parallel threads = torch_threads();

@@ -1,4 +1,4 @@
-// The activation between the two halves of a feed-forward layer.
+// GELU is the activation between the two halves of a feed-forward layer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,14 +10,15 @@ namespace headshare {
 using at::Tensor;
 using kernels::GeluForm;
 
-// gelu(x) of every value, in x's type and shape. On the CPU in float32 and bfloat16 by headshare's own pass, which
-// keeps x for the gradient and nothing else; elsewhere libtorch's.
+// Returns gelu(x) of every value, in x's type and shape. On the CPU in float32 and bfloat16 headshare's own pass
+// computes it, which keeps x for the gradient and nothing else; elsewhere libtorch's.
 Tensor gelu(const Tensor& x, GeluForm form);
 
-// The two halves of gelu() on the CPU, for operations that make it a part of theirs; float32 or bfloat16, contiguous.
+// These are the two halves of gelu() on the CPU, for operations that make it a part of theirs; float32 or bfloat16,
+// contiguous.
 Tensor gelu_values(const Tensor& x, GeluForm form);
 
-// dx = dy gelu'(x), all of x's shape; dx may be dy.
+// Writes dx = dy gelu'(x), all of x's shape; dx may be dy.
 void gelu_gradient(const Tensor& x, const Tensor& dy, GeluForm form, const Tensor& dx);
 
 }  // namespace headshare

@@ -9,7 +9,7 @@ namespace {
 
 Tensor drawn(at::IntArrayRef sizes, at::ScalarType type) { return at::randn(sizes, at::kDouble).mul_(2).to(type); }
 
-// The value and the gradient of libtorch's formula in double.
+// Returns the value and the gradient of libtorch's formula in double.
 std::pair<Tensor, Tensor> exact(const Tensor& x, const Tensor& dy, bool tanh) {
   const Tensor input = x.detach().to(at::kDouble).requires_grad_();
   const Tensor y = at::gelu(input, tanh ? "tanh" : "none");

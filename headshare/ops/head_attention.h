@@ -1,5 +1,5 @@
-// The attention core: one problem that every scheme poses, solved by the first backend that can.
-// Letters as in base/dims.h.
+// The attention core solves one problem, which every scheme poses, by the first backend that can. Letters are those of
+// base/dims.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +14,7 @@
 
 namespace headshare {
 
-// The canonical form (docs/mathematics.md#the-canonical-form):
+// The problem has the canonical form (docs/mathematics.md#the-canonical-form):
 //   score_h[i,j] = scale * (q_{h,i} . k_{g(h),j} + c_h[j]),  c_h[j] = query_shift_h . k_j + key_bias[h,j]
 // Head counts of query, key and value are each 1, a divisor of H, or H; head h reads head h / (H / count).
 struct HeadProblem {
@@ -27,7 +27,7 @@ struct HeadProblem {
   double scale = 1;
 };
 
-// What a query may see. Causal masks are aligned bottom-right: query i of T sees key j of S when
+// A mask says what a query may see. Causal masks are aligned bottom-right: query i of T sees key j of S when
 // j <= i + S - T, so that one new query sees the whole cache. T = 2, S = 4:  1 1 1 0
 //                                                                            1 1 1 1
 struct HeadMask {
@@ -36,8 +36,8 @@ struct HeadMask {
   Tensor alibi_slopes = {};  // [H] or undefined: score gains -slope_h * |i + S - T - j|, after scaling
 };
 
-// Dropout on the attention weights. `site` names the random stream; p counts only while it trains. On the
-// CPU p is the nearest multiple of 1/65536, and every backend draws the same mask.
+// This is dropout on the attention weights. `site` names the random stream; p counts only while it trains. On the CPU p
+// is the nearest multiple of 1/65536, and every backend draws the same mask.
 struct HeadDropout {
   double p = 0;
   const Layer* site = nullptr;
@@ -47,17 +47,17 @@ struct HeadDropout {
   bool active() const { return p > 0 && site != nullptr && site->is_training(); }
 };
 
-// softmax(score + mask) V, head by head: [B, H, T, Dv]. A query that sees no key gets zeros and gives
-// no gradient. Hidden keys and values get the weight zero, so they may hold anything finite, as long
-// as their scores are finite too; a NaN among them would show. T, S or B may be 0.
-// The backend is the first of head_backends() without objections, or the one HEADSHARE_BACKEND
-// names; an unknown name or one that cannot run is an Error with every backend's reasons.
+// Returns softmax(score + mask) V, head by head: [B, H, T, Dv]. A query that sees no key gets zeros and gives no
+// gradient. Hidden keys and values get the weight zero, so they may hold anything finite, as long as their scores are
+// finite too; a NaN among them would show. T, S or B may be 0. The backend is the first of head_backends() without
+// objections, or the one HEADSHARE_BACKEND names; an unknown name or one that cannot run is an Error with every
+// backend's reasons.
 Tensor attend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
 
-// bool [B or 1, T]: which queries see at least one key; undefined when all do.
+// Returns bool [B or 1, T]: which queries see at least one key; undefined when all do.
 Tensor live_queries(const HeadProblem& problem, const HeadMask& mask);
 
-// A way to solve the problem.
+// A backend is a way to solve the problem.
 struct HeadBackend {
   std::string_view name;
   std::string_view summary;
@@ -67,21 +67,21 @@ struct HeadBackend {
   Precision (*products)(const HeadProblem&);
   // Tells whether libtorch has a fused kernel for a problem that it can take; null: it has one form alone.
   bool (*is_fused)(const HeadProblem&, const HeadMask&) = nullptr;
-  // Sentences on what it cannot take, besides another device and gradients.
+  // Returns sentences on what it cannot take, besides another device and gradients.
   std::vector<std::string> (*objections)(const HeadProblem&, const HeadMask&, const HeadDropout&);
   Tensor (*run)(const HeadProblem&, const HeadMask&, const HeadDropout&);
 
-  // All sentences on why it cannot take this problem; empty when it can.
+  // Returns all sentences on why it cannot take this problem; empty when it can.
   std::vector<std::string> why_not(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) const;
 };
 
-// In order of preference.
+// Returns the backends in order of preference.
 const std::vector<HeadBackend>& head_backends();
 
-// The backend `attend` would use.
+// Returns the backend that `attend` would use.
 const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
 
-// The same for people: which backend, and what keeps those before it from the problem.
+// This is the same for people: which backend, and what keeps those before it from the problem.
 struct BackendChoice {
   struct Refused {
     std::string_view backend;

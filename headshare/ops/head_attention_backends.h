@@ -1,35 +1,35 @@
-// The backends of head_attention.h, one file each.
+// Each backend of head_attention.h has a file; they share these declarations.
 #pragma once
 
 #include "headshare/ops/head_attention.h"
 
 namespace headshare {
 
-// The formula over whole [T, S] score matrices; takes every problem, on every device and type.
+// Computes the formula over whole [T, S] score matrices; takes every problem, on every device and type.
 extern const HeadBackend kReferenceBackend;
 
-// The formula over blocks of queries, each against the keys its causal mask can reach: half the
-// work and memory of the reference under a causal mask.
+// Computes the formula over blocks of queries, each against the keys its causal mask can reach: half the work and
+// memory of the reference under a causal mask.
 extern const HeadBackend kBlockedBackend;
 
-// headshare/kernels on the CPU, in float32 and bfloat16 and O(T + S) memory per head.
+// These run headshare/kernels on the CPU, in float32 and bfloat16 and O(T + S) memory per head.
 extern const HeadBackend kDecodeBackend;
 extern const HeadBackend kFactorisedBackend;
 extern const HeadBackend kFusedBackend;
 
-// libtorch's fused scaled_dot_product_attention, where it is fused.
+// Runs libtorch's scaled_dot_product_attention, where it is fused.
 extern const HeadBackend kSdpaBackend;
 
-// HeadBackend::products of backends that libtorch multiplies for: bfloat16 under autocast and of such tensors.
+// This is HeadBackend::products of backends that libtorch multiplies for: bfloat16 under autocast and of such tensors.
 Precision libtorch_products(const HeadProblem& problem);
 
-// x: [B, g, ...] -> [B, heads, ...], each head repeated heads / g times.
+// Maps x: [B, g, ...] -> [B, heads, ...], each head repeated heads / g times.
 Tensor expand_heads(const Tensor& x, int64_t heads);
 
-// bool [B or 1, 1, T, 1], which queries see nothing, from live_queries(); undefined when none.
+// Returns bool [B or 1, 1, T, 1]: which queries see nothing, from live_queries(); undefined when none.
 Tensor dead_rows(const Tensor& live);
 
-// bool, broadcastable to [B, 1, T, S]: which keys each query sees; undefined when all of them.
+// Returns bool, broadcastable to [B, 1, T, S]: which keys each query sees; undefined when all of them.
 Tensor visible_pairs(const HeadProblem& problem, const HeadMask& mask);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// The attention core under autocast.
+// Tests the attention core under autocast.
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
 
@@ -11,7 +11,8 @@
 namespace headshare {
 namespace {
 
-// As under autocast: projections in bf16, queries in float again once a parameter of the scheme has met them.
+// The inputs are as under autocast: projections in bf16, queries in float again once a parameter of the scheme has met
+// them.
 void expect_all_bf16(const HeadCase& one) {
   const Tensor expected = attend_with(kReferenceBackend, make_inputs(one, at::kDouble));
   HeadInputs in = make_inputs(one, at::kFloat);

@@ -1,4 +1,4 @@
-// The problems that tests of the attention core walk, edges by construction, and how a backend is asked about them.
+// Makes the problems that tests of the attention core walk, edges by construction, and asks a backend about them.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -22,7 +22,7 @@ enum class Padding {
   kSentence,  // the first sentence hides all its keys
 };
 
-// Letters as in base/dims.h.
+// The letters are those of base/dims.h.
 struct HeadCase {
   std::string name{};  // in messages
   int64_t B = 2, H = 4, Hq = 4, Hk = 4, Hv = 4, T = 5, S = 5, Dk = 8, Dv = 8;
@@ -121,7 +121,8 @@ inline std::vector<HeadCase> head_cases() {
        .Dv = 5,
        .causal = true,
        .key_bias = true},
-      // Exponents of some hundred: the maxima of q.k and of the biases lie apart, and heads are done one by one.
+      // These have exponents of some hundred: the maxima of q.k and of the biases lie apart, and heads are done one by
+      // one.
       {.name = "factorised_far_apart", .Hq = 1, .Hk = 1, .Hv = 1, .T = 70, .S = 140, .scale = 30, .shift = true},
       {.name = "factorised_far_apart_causal",
        .B = 3,
@@ -154,7 +155,7 @@ inline std::vector<HeadCase> head_cases() {
   };
 }
 
-// A case filled with numbers, drawn in float32 so that float and double versions agree exactly.
+// This is a case filled with numbers, drawn in float32 so that float and double versions agree exactly.
 struct HeadInputs {
   HeadProblem problem;
   HeadMask mask;
@@ -201,12 +202,12 @@ inline Tensor attend_with(const HeadBackend& backend, const HeadInputs& in, cons
   return attend(in.problem, in.mask, dropout);
 }
 
-// Sum of the output with fixed weights, so that every element has a gradient of its own.
+// Returns the sum of the output with fixed weights, so that every element has a gradient of its own.
 inline Tensor weighed(const Tensor& x) {
   return (x * at::linspace(-1, 1, x.numel(), x.options().requires_grad(false)).view(x.sizes())).sum();
 }
 
-// What has gradients, which it is told to ask for.
+// Returns the inputs that have gradients, and asks for their gradients.
 inline std::vector<Tensor> inputs_of(HeadInputs* in) {
   std::vector<Tensor> inputs = {in->problem.query, in->problem.key, in->problem.value};
   for (const Tensor& x : {in->problem.query_shift, in->problem.key_bias}) {
@@ -221,7 +222,7 @@ inline std::vector<Tensor> gradients_of(const HeadBackend& backend, HeadInputs i
   return torch::autograd::grad({weighed(attend_with(backend, in, dropout))}, inputs);
 }
 
-// A site of dropout whose mask counts.
+// This is a site of dropout whose mask counts.
 class Site : public Layer {};
 
 inline std::shared_ptr<Site> training_site(uint64_t seed = 3) {

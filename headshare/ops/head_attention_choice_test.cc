@@ -1,4 +1,4 @@
-// Which backend runs, why others do not, and what none of them takes.
+// Tests which backend runs, why others do not, and what none of them takes.
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"

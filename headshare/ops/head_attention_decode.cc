@@ -1,4 +1,4 @@
-// headshare/kernels/attention.h's decoding kernel as a backend for a few new queries.
+// Makes the decoding kernel of headshare/kernels/attention.h a backend for a few new queries.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<std::string> why_not_decode(const HeadProblem& p, const HeadMask& ma
   if (queries > most_new_queries(p)) {
     reasons.push_back(join_text("it takes up to ", most_new_queries(p), " new queries, not ", queries));
   }
-  // So that a sequence that attends to itself gives the same bits with gradients and without.
+  // A sequence that attends to itself must give the same bits with gradients and without.
   if (queries > 1 && queries >= p.key.size(2)) {
     reasons.push_back(join_text("several queries, ", queries, ", must be fewer than the ", p.key.size(2), " keys"));
   }

@@ -1,4 +1,4 @@
-// Dropout of attention weights: the same in every backend.
+// Dropout of attention weights must be the same in every backend.
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 
@@ -34,7 +34,7 @@ TEST(HeadAttention, DropoutKeepsTheMeanAndFollowsItsSite) {
   }
 }
 
-// The same mask in every backend, forward and backward.
+// Every backend has the same mask, forward and backward.
 TEST(HeadAttention, BackendsDropTheSameWeights) {
   const auto site = training_site();
   for (const bool shared : {false, true}) {

@@ -1,4 +1,4 @@
-// headshare/kernels/factorised.h as a backend for problems whose heads differ by a bias only.
+// Makes headshare/kernels/factorised.h a backend for problems whose heads differ by a bias only.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -87,7 +87,7 @@ std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask
   return reasons;
 }
 
-// Tensors in float32; in bf16 only the operands of the products over heads are.
+// Tensors are in float32; only the operands of the products over heads may be in bf16.
 Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   Rule rule = rule_of(p, mask, dropout);
   rule.narrow_products = multiplies_bf16(p);

@@ -1,4 +1,4 @@
-// headshare/kernels/attention.h as a backend for every problem.
+// Makes headshare/kernels/attention.h a backend for every problem.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -12,7 +12,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the fused kernel computes with.
+// Returns the tensor that the fused kernel computes with.
 Tensor computed(const Tensor& x, const Rule& rule) { return rule.narrow_products ? x : x.to(at::kFloat); }
 
 class Fused : public torch::autograd::Function<Fused> {

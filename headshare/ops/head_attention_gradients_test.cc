@@ -1,4 +1,4 @@
-// The gradients of the attention core: against finite differences, among backends, and in how much memory.
+// Tests the gradients of the attention core: against finite differences, among backends, and in how much memory.
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 

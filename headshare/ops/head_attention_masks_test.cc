@@ -1,4 +1,4 @@
-// What masks hide from the attention core, and queries that see nothing.
+// Tests what masks hide from the attention core, and queries that see nothing.
 #include <gtest/gtest.h>
 
 #include "headshare/base/error.h"
@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-// A case that the backend takes, with gradients or one query where it needs that.
+// Returns a case that the backend takes, with gradients or one query where it needs that.
 HeadCase suited(const HeadBackend& backend, HeadCase one) {
   if (backend.name == kFactorisedBackend.name) one.Hq = one.Hk = one.Hv = 1;
   if (backend.name == kDecodeBackend.name) one.T = 1;

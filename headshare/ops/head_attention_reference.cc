@@ -40,15 +40,15 @@ Tensor dead_rows(const Tensor& live) {
 
 namespace {
 
-// a [B, H, T, X] times b [B, g, X, Y], where g divides H -> [B, H, T, Y]; the heads of a group are
-// stacked along T, so that b is read once for all of them and never repeated.
+// Returns a [B, H, T, X] times b [B, g, X, Y], where g divides H -> [B, H, T, Y]; the heads of a group are stacked
+// along T, so that b is read once for all of them and never repeated.
 Tensor grouped_matmul(const Tensor& a, const Tensor& b) {
   const int64_t B = a.size(0), H = a.size(1), T = a.size(2), X = a.size(3), g = b.size(1);
   if (g == H) return a.matmul(b);
   return a.reshape({B, g, H / g * T, X}).matmul(b).reshape({B, H, T, b.size(3)});
 }
 
-// [1, H, T, S]: -slope * distance.
+// Returns [1, H, T, S]: -slope * distance.
 Tensor alibi_bias(const HeadProblem& problem, const Tensor& slopes) {
   const int64_t T = problem.query.size(2);
   const int64_t S = problem.key.size(2);
@@ -57,7 +57,7 @@ Tensor alibi_bias(const HeadProblem& problem, const Tensor& slopes) {
   return -slopes.view({1, -1, 1, 1}) * distance;
 }
 
-// scale * (q.k + c) + ALiBi, [B, heads that differ, T, S].
+// Returns scale * (q.k + c) + ALiBi, [B, heads that differ, T, S].
 Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
   const int64_t products = std::lcm(p.query.size(1), p.key.size(1));  // divides H, as both do
   Tensor scores = grouped_matmul(expand_heads(p.query * p.scale, products), p.key.transpose(2, 3));
@@ -72,8 +72,8 @@ Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
   return scores;
 }
 
-// [B, heads that differ, T, S]. Queries that see nothing, `dead`, get an unmasked softmax, whose result is then put to
-// zero: a softmax over minus infinities would make their gradients NaN.
+// Returns [B, heads that differ, T, S]. Queries that see nothing, `dead`, get an unmasked softmax, whose result is then
+// put to zero: a softmax over minus infinities would make their gradients NaN.
 Tensor weights_of(const HeadProblem& p, const HeadMask& mask, const Tensor& dead) {
   Tensor scores = scores_of(p, mask);
   const Tensor visible = visible_pairs(p, mask);

@@ -24,7 +24,7 @@ std::vector<std::string> why_not_sdpa(const HeadProblem& p, const HeadMask& mask
   return reasons;
 }
 
-// The arguments of one call of scaled_dot_product_attention.
+// These are the arguments of one call of scaled_dot_product_attention.
 struct SdpaCall {
   Tensor query;                 // [B, H, T, Dk]
   std::optional<Tensor> pairs;  // bool [B, 1, T, S], true where a query sees a key
@@ -45,7 +45,7 @@ SdpaCall sdpa_call(const HeadProblem& p, const HeadMask& mask) {
   if (call.causal) return call;
   const Tensor visible = visible_pairs(p, mask);
   if (!visible.defined()) return call;
-  // As in the reference: queries that see nothing see everything, and are put to zero afterwards.
+  // The rule is that of the reference: queries that see nothing see everything, and are put to zero afterwards.
   call.pairs = (call.dead.defined() ? visible.logical_or(call.dead) : visible).expand({p.query.size(0), 1, T, S});
   return call;
 }

@@ -1,4 +1,4 @@
-// The attention core forward: every backend on every case, against the formula in plain loops.
+// Tests the attention core forward: every backend on every case, against the formula in plain loops.
 #include "headshare/ops/head_attention.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::vector<Real> numbers(const Tensor& x) {
   return {doubles.data_ptr<double>(), doubles.data_ptr<double>() + doubles.numel()};
 }
 
-// The formula of head_attention.h in plain loops.
+// Computes the formula of head_attention.h in plain loops.
 template <class Real>
 class PlainAttention {
  public:
@@ -45,7 +45,7 @@ class PlainAttention {
   }
 
  private:
-  // Number b, h, i, d of x, where head h reads one of `x.size(1)`.
+  // Returns the index of b, h, i, d in x, where head h reads one of `x.size(1)`.
   int64_t at(const Tensor& x, int64_t b, int64_t h, int64_t i, int64_t d) const {
     const int64_t head = h / (p_.heads / x.size(1));
     return ((b * x.size(1) + head) * x.size(2) + i) * x.size(3) + d;
@@ -92,14 +92,14 @@ class PlainAttention {
   std::vector<Real> q_, k_, v_, shift_, bias_, slopes_, visible_;
 };
 
-// Every backend on every case it takes, against the loops.
+// Checks every backend on every case that it takes, against the loops.
 void check_cases(at::TensorOptions options) {
   for (const HeadCase& one : head_cases()) {
     const HeadInputs in = make_inputs(one, options);
     const Tensor expected = PlainAttention<double>(in.problem, in.mask).result();
     double tolerance = 1e-12 * magnitude(in.problem.value);
     if (options.dtype() == at::kFloat) {
-      // Twice the error of the same maths done plainly, plus rounding of the result.
+      // The tolerance is twice the error of the same maths done plainly, plus rounding of the result.
       const double plain_error = distance(PlainAttention<float>(in.problem, in.mask).result(), expected);
       tolerance = 2 * plain_error + 4 * std::numeric_limits<float>::epsilon() * magnitude(in.problem.value);
     }

@@ -8,7 +8,7 @@
 namespace headshare {
 namespace {
 
-// [B, heads, T, S] by the definition of dropout_mask.h.
+// Returns [B, heads, T, S] by the definition of dropout_mask.h.
 Tensor cpu_factors(const kernels::DropoutMask& mask, int64_t B, int64_t heads, int64_t T, int64_t S,
                    int64_t first_query) {
   const int64_t lanes = kernels::round_up(T, kernels::kLaneStep);

@@ -1,5 +1,4 @@
-// The mask of dropout on attention weights as every backend on the CPU draws it
-// (headshare/kernels/dropout_mask.h).
+// Draws the mask of dropout on attention weights as every backend on the CPU does (headshare/kernels/dropout_mask.h).
 #pragma once
 
 #include "headshare/kernels/dropout_mask.h"
@@ -7,11 +6,11 @@
 
 namespace headshare {
 
-// threshold 0 when dropout is not active.
+// Returns the mask; its threshold is 0 when dropout is not active.
 kernels::DropoutMask dropout_mask_of(const HeadDropout& dropout);
 
-// What [B, H, T, S] weights are multiplied with: 1 / (1 - p) or 0, [B, H or 1 when shared, T, S], for queries
-// from number `first_query` on. On other devices the mask is drawn by their own generator from the same key.
+// Returns the factors of [B, H, T, S] weights: 1 / (1 - p) or 0, [B, H or 1 when shared, T, S], for queries from number
+// `first_query` on. On other devices the mask is drawn by their own generator from the same key.
 Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, int64_t first_query);
 
 }  // namespace headshare

@@ -30,7 +30,7 @@ struct Rule {
 
 Rule rule_of(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
 
-// A rule that an autograd node keeps.
+// An autograd node keeps the rule in this.
 struct RuleHolder : torch::CustomClassHolder {
   explicit RuleHolder(Rule rule) : rule(std::move(rule)) {}
   Rule rule;
@@ -41,7 +41,7 @@ void remember(torch::autograd::AutogradContext* context, torch::autograd::variab
               const c10::intrusive_ptr<RuleHolder>& holder);
 const Rule& remembered_rule(torch::autograd::AutogradContext* context);
 
-// libtorch's threads and memory, and the product of small matrices that this processor has.
+// Returns libtorch's threads and memory, and the product of small matrices that this processor has.
 kernels::Machine machine();
 
 template <typename T>
@@ -57,10 +57,11 @@ kernels::AttentionInputs<T> inputs(const Tensor& query, const Tensor& key, const
 
 kernels::AttentionSizes sizes_of(const Tensor& query, const Tensor& key, const Tensor& value, int64_t heads);
 
-// x itself where the rows of its heads lie together and apart from each other, as the kernels want them; else a copy.
+// Returns x itself where the rows of its heads lie together and apart from each other, as the kernels want them; else a
+// copy.
 Tensor with_rows(const Tensor& x);
 
-// [B, heads, rows, width] that lies as [B, rows, heads, width]: what joining the heads needs.
+// Returns [B, heads, rows, width] that lies as [B, rows, heads, width]: what joining the heads needs.
 Tensor empty_heads(int64_t B, int64_t heads, int64_t rows, int64_t width, at::TensorOptions options);
 
 // Calls body(float()) or body(kernels::Bf16()) by the tensor's type.
@@ -73,27 +74,27 @@ void by_type(const Tensor& x, const Body& body) {
   }
 }
 
-// The gradients of query, key, value and, where it is wanted, of the bias: what a backward pass fills.
+// A backward pass fills these gradients: of query, key, value and, where it is wanted, of the bias.
 struct HeadGradients {
   Tensor query, key, value, bias;
 
-  // `inputs`: query, key, value, bias, as forward() took them.
+  // `inputs` are query, key, value, bias, as forward() took them.
   HeadGradients(const torch::autograd::AutogradContext& context, const torch::autograd::variable_list& inputs);
 
   template <typename T>
   kernels::AttentionGradients<T> views() const {
     return {view<T>(query), view<T>(key), view<T>(value), bias.defined() ? bias.data_ptr<float>() : nullptr};
   }
-  // In the order of the arguments of forward(), whose last one is the rule.
+  // Returns the gradients in the order of the arguments of forward(), whose last one is the rule.
   torch::autograd::variable_list list() const { return {query, key, value, bias, Tensor()}; }
 };
 
-// The type that the kernels take a problem in. Under autocast projections are bf16, and what a scheme makes of them
-// with its own parameters may be float again: all become bf16 then.
+// Returns the type that the kernels take a problem in. Under autocast projections are bf16, and what a scheme makes of
+// them with its own parameters may be float again: all become bf16 then.
 at::ScalarType type_of(const HeadProblem& problem);
 
-// key_bias_h[j] + query_shift_h . k_j: float [B, H, S], nothing when neither is there. Autograd takes the gradient of
-// the shift from here.
+// Returns key_bias_h[j] + query_shift_h . k_j: float [B, H, S], nothing when neither is there. Autograd takes the
+// gradient of the shift from here.
 std::optional<Tensor> total_key_bias(const HeadProblem& problem);
 
 // Tells whether the kernels over blocks multiply a problem's tensors as bfloat16; they widen those of other problems to
@@ -101,7 +102,7 @@ std::optional<Tensor> total_key_bias(const HeadProblem& problem);
 bool multiplies_bf16(const HeadProblem& problem);
 Precision block_products(const HeadProblem& problem);
 
-// Objections of every kernel, and of those that multiply small matrices, in bfloat16 or float32.
+// They return the objections of every kernel, and of those that multiply small matrices, in bfloat16 or float32.
 std::vector<std::string> why_not_kernels(const HeadProblem& problem, const HeadDropout& dropout);
 std::vector<std::string> why_not_blocks(const HeadProblem& problem, const HeadDropout& dropout, bool bf16);
 

@@ -1,6 +1,6 @@
-// Layer: the module all of headshare's modules derive from. It declares each parameter together
-// with how it starts, whether weight decay applies and whether it can matter at all, and knows its
-// dotted path in the model, which keys its initial values and its dropout stream.
+// Layer is the module that all of headshare's modules derive from. It declares each parameter together with how it
+// starts, whether weight decay applies and whether it can matter at all, and knows its dotted path in the model, which
+// keys its initial values and its dropout stream.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -16,7 +16,7 @@ namespace headshare {
 
 using at::Tensor;
 
-// Where a parameter starts.
+// This says where a parameter starts.
 struct Init {
   double mean = 0;
   double deviation = 0;  // of a normal distribution around mean; 0: the constant
@@ -27,9 +27,9 @@ struct Init {
 
 enum class Decay { kYes, kNo };
 
-// kInert: the loss cannot depend on it (its true gradient is exactly zero). It is stored and
-// counted, but no computation reads it and the optimizer leaves it alone, because Adam would turn
-// rounding noise into real steps.
+// kInert means that the loss cannot depend on the parameter (its true gradient is exactly zero). It is stored and
+// counted, but no computation reads it and the optimizer leaves it alone, because Adam would turn rounding noise into
+// real steps.
 enum class Role { kLearned, kInert };
 
 struct Declared {
@@ -40,13 +40,13 @@ struct Declared {
   Role role;
 };
 
-// Which training micro-batch is running: with the seed and a site's path it determines every
-// dropout mask, so that masks can be drawn again (activation checkpointing, resuming).
+// The clock says which training micro-batch is running: with the seed and a site's path it determines every dropout
+// mask, so that masks can be drawn again (activation checkpointing, resuming).
 struct DropoutClock {
   uint64_t seed = 0;
   uint64_t tick = 0;
 
-  // Sites below the path `shared` are keyed as if they stood below `used_as`; empty: no such. See UsedAs.
+  // Sites below the path `shared` are keyed as if they stood below `used_as`; where it is empty, none are. See UsedAs.
   std::string shared = {};
   std::string used_as = {};
 };
@@ -83,9 +83,9 @@ class Layer : public torch::nn::Module {
   const std::vector<Declared>& declared() const { return declared_; }
   const std::string& path() const { return path_; }
 
-  // What keys mask number `part` of this site at this tick.
+  // Returns the key of mask number `part` of this site at this tick.
   uint64_t dropout_key(uint64_t part) const;
-  // A generator that starts there, on the device of `like`.
+  // Returns a generator that starts there, on the device of `like`.
   at::Generator dropout_generator(const Tensor& like, uint64_t part) const;
 
  protected:
@@ -108,15 +108,15 @@ void attach(torch::nn::Module& root, std::shared_ptr<DropoutClock> clock);
 // a stream keyed by (seed, parameter path): models that share a path share the values.
 void initialise(torch::nn::Module& root, uint64_t seed);
 
-// All declared parameters below `root` with their full names, in registration order. A parameter
-// that two modules share appears once.
+// Returns all declared parameters below `root` with their full names, in registration order. A parameter that two
+// modules share appears once.
 std::vector<Declared> declared_parameters(const torch::nn::Module& root);
 
-// A generator on `device` that starts at `key`.
+// Returns a generator on `device` that starts at `key`.
 at::Generator keyed_generator(c10::Device device, uint64_t key);
 
-// x with elements dropped with probability p and the rest scaled by 1 / (1 - p), while `site` is in
-// training; x itself otherwise. A site that draws several masks in one pass numbers them by `part`.
+// Returns x with elements dropped with probability p and the rest scaled by 1 / (1 - p), while `site` is in training; x
+// itself otherwise. A site that draws several masks in one pass numbers them by `part`.
 Tensor dropout(const Tensor& x, double p, const Layer& site, uint64_t part = 0);
 
 }  // namespace headshare

@@ -21,7 +21,7 @@ class Inner : public Layer {
   Tensor weight, gain, idle;
 };
 
-// `extra` modules registered before the one both models share.
+// An Outer registers `extra` modules before the one that both models share.
 class Outer : public Layer {
  public:
   explicit Outer(int extra) {

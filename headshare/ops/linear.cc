@@ -18,7 +18,7 @@ using torch::autograd::variable_list;
 
 Tensor as_matrix(const Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// x W^T + b, of gelu(x) where `form` says so, computed in float32. x is float32 or bfloat16 and kept as it is; y is of
+// Computes x W^T + b, of gelu(x) where `form` says so, in float32. x is float32 or bfloat16 and kept as it is; y is of
 // the type `type`.
 class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
  public:
@@ -75,8 +75,8 @@ class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
 
 bool under_autocast(const Tensor& x) { return at::autocast::is_autocast_enabled(x.device().type()); }
 
-// Whether BlockedLinear takes x and weight: matrices that are not tiny, on the CPU; float32, and under autocast, where
-// products widen, x in bfloat16 too.
+// Tells whether BlockedLinear takes x and weight: matrices that are not tiny, on the CPU; float32, and under autocast,
+// where products widen, x in bfloat16 too.
 bool is_blocked(const Tensor& x, const Tensor& weight) {
   if (x.is_meta()) return false;  // shapes alone: no device that autocast knows
   const int64_t in = weight.size(1);
@@ -86,13 +86,13 @@ bool is_blocked(const Tensor& x, const Tensor& weight) {
          multiplies_in_blocks(weight, x.numel() / in, in, weight.size(0));
 }
 
-// A Function takes no undefined tensors: an empty bias is none.
+// A Function takes no undefined tensors, so that an empty bias means none.
 Tensor apply_blocked(const Tensor& x, const Tensor& weight, const Tensor& bias, std::optional<GeluForm> form) {
   const at::ScalarType type = under_autocast(x) ? at::autocast::get_autocast_dtype(x.device().type()) : at::kFloat;
   return BlockedLinear::apply(x, weight, bias.defined() ? bias : at::empty({0}, weight.options()), form, type);
 }
 
-// What to take the packed weight from, or null.
+// Returns what to take the packed weight from, or null.
 PackedWeights* packed_for(const Tensor& x, const Tensor& weight) {
   PackedWeights* const packed = packed_weights_in_use();
   const bool fits = packed != nullptr && !at::GradMode::is_enabled() && !under_autocast(x) && is_blocked(x, weight);

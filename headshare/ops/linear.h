@@ -1,4 +1,4 @@
-// The layer every transformer is made of besides attention and norms.
+// Every transformer is made of this layer besides attention and norms.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -8,19 +8,19 @@
 
 namespace headshare {
 
-// x W^T + b for x [.., in], W [out, in], b [out] or undefined -> [.., out]. In float32 on the CPU by
+// Returns x W^T + b for x [.., in], W [out, in], b [out] or undefined -> [.., out]. In float32 on the CPU it uses
 // multiply(), with its own backward pass, and so under autocast where widens_products(), with results in bfloat16; else
 // at::linear.
 Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
-// linear_map(gelu(x, form), weight, bias). In float32 on the CPU gelu(x) is not kept for the gradient: the product that
-// needs it computes it again where it packs it.
+// Returns linear_map(gelu(x, form), weight, bias). In float32 on the CPU gelu(x) is not kept for the gradient: the
+// product that needs it computes it again where it packs it.
 Tensor linear_of_gelu(const Tensor& x, GeluForm form, const Tensor& weight, const Tensor& bias = {});
 
-// kInert: the bias is stored and counted but cannot matter, so it is not added (Role::kInert).
+// kInert means that the bias is stored and counted but cannot matter, so it is not added (Role::kInert).
 enum class Bias { kYes, kNo, kInert };
 
-// y = x W^T + b, W: [out, in], b: [out] (undefined without bias, not added when inert).
+// Computes y = x W^T + b, W: [out, in], b: [out] (undefined without bias, not added when inert).
 class LinearImpl : public Layer {
  public:
   LinearImpl(int64_t in, int64_t out, Bias bias, Init init);

@@ -33,7 +33,7 @@ TEST(Linear, IsXTimesTransposedWeightPlusBias) {
   }
 }
 
-// Large enough for products in blocks.
+// The matrices are large enough for products in blocks.
 TEST(Linear, GradientsAreThoseOfLibtorch) {
   const Tensor x = random_tensor({3, 70, 130}, 1, at::kFloat).requires_grad_();
   const Tensor weight = random_tensor({150, 130}, 2, at::kFloat).requires_grad_();
@@ -56,7 +56,7 @@ TEST(Linear, GradientsAreThoseOfLibtorch) {
 }
 
 TEST(LinearOfGelu, IsTheTwoAfterAnother) {
-  // In blocks, and too small for them.
+  // One width is multiplied in blocks, the other is too small for them.
   for (const int64_t in : {130, 8}) {
     const Tensor x = random_tensor({3, 70, in}, 1, at::kFloat).requires_grad_();
     const Tensor weight = random_tensor({150, in}, 2, at::kFloat).requires_grad_();
@@ -81,7 +81,7 @@ TEST(LinearOfGelu, IsTheTwoAfterAnother) {
   }
 }
 
-// Where no gradient is wanted; the weights that are packed once stay as they were then.
+// No gradient is wanted here; the weights that are packed once stay as they were then.
 TEST(Linear, PackedWeightsGiveTheSameBits) {
   const Tensor x = random_tensor({3, 70, 130}, 1, at::kFloat).transpose(0, 1);
   const Tensor weight = random_tensor({150, 130}, 2, at::kFloat).requires_grad_();
@@ -110,7 +110,7 @@ TEST(Linear, PackedWeightsGiveTheSameBits) {
   EXPECT_FALSE(equal_all());  // with gradients weights are read anew
 }
 
-// bfloat16 is what is kept and handed on; between, nothing is rounded.
+// What is kept and handed on is bfloat16; between, nothing is rounded.
 TEST(Linear, UnderAutocastProductsWidenWhereThatIsFaster) {
   const Tensor weight = random_tensor({150, 130}, 2, at::kFloat).requires_grad_();
   const Tensor bias = random_tensor({150}, 3, at::kFloat).requires_grad_();

@@ -1,4 +1,4 @@
-// Norms over the last axis: one interface, a file for each kind.
+// Norms go over the last axis. They have one interface, and each kind has a file.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ using Norm = std::shared_ptr<NormLayer>;
 // `eps` is added under the root.
 Norm make_norm(NormKind kind, int64_t width, double eps);
 
-// y = (x - mean) / sqrt(variance + eps) * weight + bias (Ba et al., 2016). weight, bias: [width].
+// Computes y = (x - mean) / sqrt(variance + eps) * weight + bias (Ba et al., 2016). weight, bias: [width].
 class LayerNorm : public NormLayer {
  public:
   LayerNorm(int64_t width, double eps);
@@ -34,8 +34,8 @@ class LayerNorm : public NormLayer {
   double eps_;
 };
 
-// y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich, 2019): no mean is taken away, nothing is added. Computed
-// in float32 or wider. weight: [width].
+// Computes y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich, 2019), in float32 or wider: no mean is taken
+// away, nothing is added. weight: [width].
 class RmsNorm : public NormLayer {
  public:
   RmsNorm(int64_t width, double eps);

@@ -38,7 +38,7 @@ Tensor rms_formula(const Tensor& x, const Tensor& weight, double eps) {
   return x / (x.square().mean(-1, /*keepdim=*/true) + eps).sqrt() * weight;
 }
 
-// In double by libtorch's operations, in float32 by the kernel: rows that fill no vector, and many of them.
+// Libtorch's operations compute it in double, the kernel in float32: rows that fill no vector, and many of them.
 TEST(RmsNorm, IsTheFormulaWithItsGradients) {
   for (const auto type : {at::kDouble, at::kFloat}) {
     for (const int64_t width : {1, 7, 16, 129}) {

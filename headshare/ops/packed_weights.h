@@ -1,5 +1,5 @@
-// Weights of linear layers, packed once for many products: decoding multiplies few rows by all weights at each step,
-// and packing them again takes a tenth of that.
+// Packs weights of linear layers once for many products: decoding multiplies few rows by all weights at each step, and
+// packing them again takes a tenth of that.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +14,7 @@ using at::Tensor;
 // the weights nor ComputeIn may change.
 class PackedWeights {
  public:
-  // weight [out, in], float32 on the CPU, as pack_panels(weight^T) has it.
+  // Returns the weight [out, in], float32 on the CPU, as pack_panels(weight^T) has it.
   const Tensor& panels(const Tensor& weight);
 
  private:
@@ -33,7 +33,7 @@ class UsePackedWeights {
   PackedWeights* before_;
 };
 
-// Those in use on this thread, or null.
+// Returns the packed weights in use on this thread, or null.
 PackedWeights* packed_weights_in_use();
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// Compiled with OpenMP and linked against libtorch's own libgomp, so that both share one pool.
+// This file is compiled with OpenMP and linked against libtorch's own libgomp, so that both share one pool.
 #include "headshare/ops/parallel.h"
 
 #include <ATen/Parallel.h>

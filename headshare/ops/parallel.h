@@ -1,4 +1,4 @@
-// Threads for the kernels: those of libtorch.
+// Gives the kernels threads: those of libtorch.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace headshare {
 
-// As many threads as at::get_num_threads(), one inside another parallel part. An exception thrown by an
-// item reaches the caller once all items are done.
+// Returns as many threads as at::get_num_threads(), one inside another parallel part. An exception thrown by an item
+// reaches the caller once all items are done.
 kernels::Parallel torch_threads();
 
 // at::parallel_for of a grain of 1, compiled with OpenMP: calls work(first, last) for pieces of [0, count), one piece a

@@ -22,7 +22,7 @@ const EnumNames<Precision>& names() {
   return names;
 }
 
-// Whether this thread multiplies floats as kBf16x3.
+// Tells whether this thread multiplies floats as kBf16x3.
 thread_local bool in_three = false;
 
 }  // namespace

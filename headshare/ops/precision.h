@@ -1,4 +1,4 @@
-// In which number format the products of a training step are computed.
+// Decides in which number format the products of a training step are computed.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -11,39 +11,39 @@
 
 namespace headshare {
 
-// kBf16: matrix products and attention take bfloat16 (autocast), but see widens_products(); parameters, gradients,
-// optimizer, residual stream, norms, softmax and loss stay float32. kBf16x3: everything is float32, and matrix products
-// are sums of three bfloat16 ones (FloatProducts in product.h); attention is as in kFp32. kAuto: kBf16 where
-// gains_from_bf16(), else kFp32.
+// The kinds are these. kBf16: matrix products and attention take bfloat16 (autocast), but see widens_products();
+// parameters, gradients, optimizer, residual stream, norms, softmax and loss stay float32. kBf16x3: everything is
+// float32, and matrix products are sums of three bfloat16 ones (FloatProducts in product.h); attention is as in kFp32.
+// kAuto: kBf16 where gains_from_bf16(), else kFp32.
 enum class Precision { kFp32, kBf16, kBf16x3, kAuto };
 
 Field precision_field(Precision* target);
 std::string precision_name(Precision precision);
 
-// Of what attention, and what products, are computed in.
+// They name what attention, and what products, are computed in.
 const EnumNames<Precision>& attention_precision_names();
 const EnumNames<Precision>& product_precision_names();
 
-// Whether bfloat16 products are faster than float32 ones: on the CPU as gains_from_bf16() tells from /proc/cpuinfo,
-// on CUDA always.
+// Tells whether bfloat16 products are faster than float32 ones: on the CPU as gains_from_bf16() tells from
+// /proc/cpuinfo, on CUDA always.
 bool gains_from_bf16(c10::Device device);
 
-// Of the text of /proc/cpuinfo: amx_bf16 or (Arm) bf16; avx512_bf16 too, but not on Intel's processors, whose
-// instruction has half the rate of fp32's (`headshare bench products --precisions fp32,bf16`).
+// Tells the same from the text of /proc/cpuinfo: amx_bf16 or (Arm) bf16; avx512_bf16 too, but not on Intel's
+// processors, whose instruction has half the rate of fp32's (`headshare bench products --precisions fp32,bf16`).
 bool gains_from_bf16(const std::string& cpuinfo);
 
-// Whether three bfloat16 products are faster than one of float32: on the CPU with AMX.
+// Tells whether three bfloat16 products are faster than one of float32: on the CPU with AMX.
 bool gains_from_bf16x3(c10::Device device);
 bool gains_from_bf16x3(const std::string& cpuinfo);
 
-// Whether products of bfloat16 tensors on `device` are computed in float32 because it has no faster ones; what is kept
-// stays bfloat16.
+// Tells whether products of bfloat16 tensors on `device` are computed in float32 because it has no faster ones; what is
+// kept stays bfloat16.
 bool widens_products(c10::Device device);
 
-// For tests: what widens_products() says of the CPU from now on; std::nullopt: what the processor says.
+// Sets, for tests, what widens_products() says of the CPU from now on; with std::nullopt what the processor says.
 void force_widened_products(std::optional<bool> widened);
 
-// What kAuto stands for; and kBf16x3 is kFp32, which is more exact, where three products gain nothing.
+// Returns what kAuto stands for; and kBf16x3 is kFp32, which is more exact, where three products gain nothing.
 Precision resolve_precision(Precision wanted, c10::Device device);
 
 // Gives notice when `wanted` gains no time over fp32 on `device`.
@@ -58,7 +58,7 @@ class ComputeIn {
   ComputeIn(const ComputeIn&) = delete;
   ComputeIn& operator=(const ComputeIn&) = delete;
 
-  // What this thread computes in now.
+  // Returns what this thread computes in now.
   static Precision current(c10::DeviceType device);
 
  private:

@@ -18,7 +18,7 @@
 namespace headshare {
 namespace {
 
-// Bytes of b that are packed at a time where a is packed too.
+// So many bytes of b are packed at a time where a is packed too.
 constexpr int64_t kMostPacked = int64_t{1} << 24;
 
 // Below this many multiply-adds packing costs more than it gains.
@@ -26,7 +26,7 @@ constexpr int64_t kLeastWork = int64_t{1} << 21;
 
 int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
-// Work in `count` pieces keeps all threads busy when each is cut into this many.
+// Returns into how many parts each of `count` pieces is cut so that all threads are busy.
 int64_t cuts(int64_t count) {
   const int64_t threads = at::get_num_threads();
   return count % threads == 0 || count >= 8 * threads ? 1 : threads;
@@ -47,7 +47,7 @@ void in_parallel(int64_t count, int64_t length, int64_t grain, const Work& work)
   });
 }
 
-// A product whose sides are packed as Sides says.
+// This is a product whose sides are packed as Sides says.
 template <class Sides>
 struct Product {
   using Given = typename Sides::Given;
@@ -92,12 +92,12 @@ struct Product {
     }
   }
 
-  // A block of c, kRows x kPanel, and the depth that is added to it.
+  // A block of c is kRows x kPanel, with the depth that is added to it.
   struct Block {
     int64_t i, j, k, depth;
   };
 
-  // += rows of a times a packed panel, part by part while the block is in the cache.
+  // Adds rows of a times a packed panel, part by part while the block is in the cache.
   void meet(const Block& block, const Packed* left, const Packed* b_panel) const {
     const int64_t rows = std::min(Sides::kRows, M - block.i);
     const int64_t columns = std::min(Sides::kPanel, N - block.j);
@@ -117,7 +117,8 @@ struct Product {
     }
   }
 
-  // Columns k .. of a, each part as a matrix [M, deep] behind the one before; nothing where rows are taken as they lie.
+  // Packs the columns k .. of a, each part as a matrix [M, deep] behind the one before; nothing where rows are taken as
+  // they lie.
   void pack_left(int64_t k, int64_t depth, Packed* room) const {
     if constexpr (!Sides::kTakesRows) {
       in_parallel(blocks(M, Sides::kRows), 1, 1, [&](int64_t block, int64_t, int64_t) {
@@ -133,7 +134,7 @@ struct Product {
     }
   }
 
-  // Columns j .. of b, from row k on, in parts that meet parts of a.
+  // Packs the columns j .. of b, from row k on, in parts that meet parts of a.
   void pack_panel(int64_t k, int64_t j, int64_t depth, int64_t step, Packed* target) const {
     for (int64_t part = 0; part < depth; part += step) {
       const PanelBlock block{.k = k + part,
@@ -165,7 +166,7 @@ struct Product {
     }
   }
 
-  // Rows i .. of c, columns of panels begin .. end, += a from column k times a packed slab of b.
+  // Adds to the rows i .. of c, columns of panels begin .. end, a from column k times a packed slab of b.
   void row_block(int64_t i, int64_t k, int64_t slab_depth, const Packed* slab, int64_t begin, int64_t end) const {
     const auto packed = room_for<Packed>(Sides::kRows * Sides::deep(Sides::kTransposedPart));
     const int64_t rows = std::min(Sides::kRows, M - i);
@@ -183,13 +184,14 @@ struct Product {
   void run() const { a.column == 1 ? by_panels() : by_row_blocks(); }
 };
 
-// Whether the small-matrix kernels work here.
+// Tells whether the small-matrix kernels work here.
 bool has_small_kernels(bool bf16) {
   static const bool found[] = {tile_gemm_name(/*bf16=*/false) == "brgemm", tile_gemm_name(/*bf16=*/true) == "brgemm"};
   return found[bf16 ? 1 : 0];
 }
 
-// Pairs of rows must be whole and, where they lie together, at addresses of floats.
+// Tells whether b can be taken in pairs of rows: these must be whole and, where they lie together, at addresses of
+// floats.
 bool in_pairs(const Tensor& b) {
   return b.size(0) % 2 == 0 && (b.stride(1) == 1 || (b.stride(1) % 2 == 0 && b.storage_offset() % 2 == 0));
 }
@@ -226,7 +228,7 @@ Product<Sides> product(const Tensor& a, const Tensor& b, const Tensor& c, Into i
           .into = into};
 }
 
-// run(Product<..>()), a product of float32 matrices in the form that `products` says.
+// Calls run(Product<..>()), a product of float32 matrices in the form that `products` says.
 template <class Run>
 void with_float_sides(FloatProducts products, const Run& run) {
   const bool halves = products == FloatProducts::kBf16x3 && has_small_kernels(/*bf16=*/true);

@@ -1,4 +1,4 @@
-// How the small-matrix kernels take the two sides of a product: what product.cc cuts matrices into.
+// The small-matrix kernels take the two sides of a product in these forms: product.cc cuts matrices into them.
 //
 // A form of sides packs blocks of depth `depth` so that they are deep(depth) deep. `Given` is what matrices hold and
 // `Packed` what the kernels read.
@@ -26,18 +26,18 @@ struct Matrix {
   const T* at(int64_t i, int64_t j) const { return data + i * row + j * column; }
 };
 
-// A block of b: rows k .., columns j ...
+// This is a block of b: rows k .., columns j ...
 struct PanelBlock {
   int64_t k, j, depth, columns;
   std::optional<kernels::GeluForm> gelu = std::nullopt;  // packed is gelu(b)
 };
 
-// A block of a, whose columns are contiguous: rows i .., columns k ...
+// This is a block of a, whose columns are contiguous: rows i .., columns k ...
 struct RowsBlock {
   int64_t i, k, rows, depth;
 };
 
-// target [rows, columns] = source at (i, j).
+// Writes target [rows, columns] = source at (i, j).
 inline void pack(const Matrix<float>& source, int64_t i, int64_t j, int64_t rows, int64_t columns, float* target,
                  int64_t stride) {
   if (source.column == 1) {
@@ -47,15 +47,15 @@ inline void pack(const Matrix<float>& source, int64_t i, int64_t j, int64_t rows
   kernels::tiles().transpose(source.at(i, j), source.column, columns, rows, target, stride);
 }
 
-// Room for `count` numbers, at the start of a cache line: AMX loads lines, and takes up to three times as long for what
-// lies across two.
+// Returns room for `count` numbers, at the start of a cache line: AMX loads lines, and takes up to three times as long
+// for what lies across two.
 template <class T>
 std::shared_ptr<T> room_for(int64_t count) {
   return std::static_pointer_cast<T>(working_memory(static_cast<size_t>(count) * sizeof(T)));
 }
 
-// float32 as it is. A packed panel of b, kDepth x kPanel, and 128 rows of a are 384 KiB each: both stay in a
-// second-level cache of 1 MiB or more. `headshare bench products` times what comes of it.
+// These sides are float32 as it is. A packed panel of b, kDepth x kPanel, and 128 rows of a are 384 KiB each: both stay
+// in a second-level cache of 1 MiB or more. `headshare bench products` times what comes of it.
 struct FloatSides {
   using Given = float;
   using Packed = float;
@@ -80,7 +80,7 @@ struct FloatSides {
   }
 };
 
-// bfloat16, b in pairs of rows [depth / 2, kPanel, 2]. The depth of a product is even.
+// These sides are bfloat16, b in pairs of rows [depth / 2, kPanel, 2]. The depth of a product is even.
 struct Bf16Sides {
   using Given = at::BFloat16;
   using Packed = at::BFloat16;
@@ -103,7 +103,7 @@ struct Bf16Sides {
                            block.columns, reinterpret_cast<kernels::Bf16*>(target), kPanel);
   }
 
-  // Two rows of a^T in pairs, whose pairs are then transposed.
+  // Packs two rows of a^T in pairs, whose pairs are then transposed.
   static void rows(const Matrix<Given>& a, const RowsBlock& block, Packed* target) {
     const auto pairs = room_for<float>(block.depth / 2 * block.rows);
     kernels::tiles().pairs(reinterpret_cast<const kernels::Bf16*>(a.at(block.i, block.k)), a.column, block.depth,
@@ -113,9 +113,9 @@ struct Bf16Sides {
   }
 };
 
-// float32 as two halves in bfloat16 (kernels/halves.h), three times as deep: a product that is three. A panel, kDepth x
-// kPanel, is 768 KiB and the rows that meet it 384 KiB: AMX has 2 MiB of second-level cache, and waits for memory
-// beyond.
+// These sides are float32 as two halves in bfloat16 (kernels/halves.h), three times as deep: a product that is three. A
+// panel, kDepth x kPanel, is 768 KiB and the rows that meet it 384 KiB: AMX has 2 MiB of second-level cache, and waits
+// for memory beyond.
 struct HalfSides {
   using Given = float;
   using Packed = at::BFloat16;

@@ -11,7 +11,8 @@
 namespace headshare {
 namespace {
 
-// Around panels of 128 columns, blocks of 128 rows, depths of 256, 512 and 768; small ones and long ones.
+// The sizes lie around panels of 128 columns, blocks of 128 rows, depths of 256, 512 and 768; some are small and some
+// long.
 const std::vector<std::array<int64_t, 3>> kSizes = {
     {0, 5, 3},      {3, 0, 4},      {1, 1, 1},       {64, 512, 64},    {128, 768, 64}, {129, 769, 65},
     {127, 513, 63}, {16, 8192, 16}, {17, 3000, 100}, {1000, 130, 200}, {20, 50, 5000}, {300, 700, 300},
@@ -19,7 +20,7 @@ const std::vector<std::array<int64_t, 3>> kSizes = {
 
 enum class Layout { kRows, kColumns, kStridedRows, kStridedColumns };
 
-// The same values in each layout; what lies between them is NaN.
+// The same values are laid out in each way; what lies between them is NaN.
 Tensor laid_out(const Tensor& values, Layout layout) {
   if (layout == Layout::kRows) return values;
   if (layout == Layout::kColumns) return values.t().contiguous().t();
@@ -33,7 +34,7 @@ constexpr Layout kLayouts[] = {Layout::kRows, Layout::kColumns, Layout::kStrided
 
 constexpr FloatProducts kProducts[] = {FloatProducts::kFp32, FloatProducts::kBf16x3};
 
-// Twice the error of at::mm, and rounding.
+// Returns twice the error of at::mm, and rounding.
 double tolerance(const Tensor& a, const Tensor& b, const Tensor& exact) {
   return 2 * distance(at::mm(a, b), exact) + 8 * 0x1p-24 * magnitude(exact);
 }
@@ -56,7 +57,7 @@ TEST(Multiply, IsTheProductInEveryLayout) {
   }
 }
 
-// What three products of bfloat16 halves miss: 3 x 2^-16 of each addend at most, whose signs are random here.
+// Returns what three products of bfloat16 halves miss: 3 x 2^-16 of each addend at most, whose signs are random here.
 double tolerance_of_halves(const Tensor& a, const Tensor& b, const Tensor& exact) {
   return tolerance(a, b, exact) +
          3 * 0x1p-16 * a.square().to(at::kDouble).mm(b.square().to(at::kDouble)).sqrt().max().item<double>();

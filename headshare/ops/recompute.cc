@@ -51,7 +51,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
       const at::AutoGradMode with_gradients(true);
       output = piece(inputs);
     }
-    // Adds to the gradients of the piece's parameters on the way to the inputs'.
+    // The backward pass adds to the gradients of the piece's parameters on the way to the inputs'.
     torch::autograd::backward({output}, {gradients[0]});
     return {inputs.front().grad(), inputs.size() > 1 ? inputs.back().grad() : Tensor(), Tensor()};
   }

@@ -1,5 +1,5 @@
-// Activation checkpointing: a piece of the model keeps only its input and runs a second time in the
-// backward pass. Dropout masks come from the site's key and the clock, so both runs agree.
+// Activation checkpointing means that a piece of the model keeps only its input and runs a second time in the backward
+// pass. Dropout masks come from the site's key and the clock, so both runs agree.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,13 +10,12 @@ namespace headshare {
 
 using at::Tensor;
 
-// piece(input), whose intermediate results are not kept. Gradients reach `input` and every parameter
-// the piece uses, exactly as without. Without gradient mode it simply calls the piece. The piece must
-// outlive the backward pass and must not depend on state that changes in between, except on ComputeIn, which is
-// restored.
+// Returns piece(input), whose intermediate results are not kept. Gradients reach `input` and every parameter the piece
+// uses, exactly as without. Without gradient mode it simply calls the piece. The piece must outlive the backward pass
+// and must not depend on state that changes in between, except on ComputeIn, which is restored.
 Tensor recomputed(std::function<Tensor(const Tensor&)> piece, const Tensor& input);
 
-// The same of a piece that reads two tensors: a block's input, and what its cross-attention reads.
+// Does the same for a piece that reads two tensors: a block's input, and what its cross-attention reads.
 Tensor recomputed(std::function<Tensor(const Tensor&, const Tensor&)> piece, const Tensor& input, const Tensor& other);
 
 }  // namespace headshare

@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// body(first row, rows, item) for shares of the rows, one share a thread.
+// Calls body(first row, rows, item) for shares of the rows, one share a thread.
 template <class Body>
 void each_share(int64_t rows, int64_t shares, const Body& body) {
   torch_threads().run(shares, [&](int64_t item, int64_t) {
@@ -25,7 +25,8 @@ void each_share(int64_t rows, int64_t shares, const Body& body) {
 
 int64_t shares_of(int64_t rows) { return std::clamp<int64_t>(rows / 16, 1, torch_threads().threads); }
 
-// In float32 on the CPU: two passes over a row. libtorch's single operations make four, with a tensor each.
+// Computes in float32 on the CPU with two passes over a row. libtorch's single operations make four, with a tensor
+// each.
 class CpuRmsNorm : public torch::autograd::Function<CpuRmsNorm> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& given, const Tensor& weight, double eps) {

@@ -16,8 +16,8 @@ constexpr size_t kLeastBytes = size_t{1} << 18;
 
 constexpr size_t kHugePage = size_t{1} << 21;
 
-// Sizes in steps of an eighth of a power of two, whole pages: tensors of about the same size share blocks. Pages that a
-// tensor does not touch take no memory.
+// Rounds sizes up to steps of an eighth of a power of two, whole pages: tensors of about the same size share blocks.
+// Pages that a tensor does not touch take no memory.
 size_t rounded(size_t bytes) {
   const size_t step = std::max<size_t>(std::bit_floor(bytes) / 8, 4096);
   return (bytes + step - 1) / step * step;
@@ -40,7 +40,7 @@ bool BlockPool::drop_oldest() {
   return true;
 }
 
-// Whether `size` more may be held.
+// Tells whether `size` more may be held.
 bool BlockPool::fits(size_t size) const { return held_ + size <= std::max(most_in_use_, in_use_ + size); }
 
 char* BlockPool::from_system(size_t size) {
@@ -57,8 +57,8 @@ char* BlockPool::from_system(size_t size) {
   return nullptr;
 }
 
-// A kept block of this size, the one used last: it is the likeliest to be in a cache. Else, where no more may be held,
-// the smallest that is larger.
+// Finds a kept block of this size, the one used last: it is the likeliest to be in a cache. Else, where no more may be
+// held, it finds the smallest that is larger.
 BlockPool::Blocks::iterator BlockPool::best_kept(size_t size) {
   const bool may_divide = !fits(size);
   auto best = kept_.end();
@@ -142,7 +142,7 @@ size_t BlockPool::in_use() const {
 
 namespace {
 
-// Lives as long as the process: static tensors are freed after static objects.
+// The pool lives as long as the process: static tensors are freed after static objects.
 BlockPool& tensor_pool() {
   static auto* pool = new BlockPool;
   return *pool;
@@ -155,7 +155,7 @@ void release(void* block) {
   tensor_pool().give_back(block);
 }
 
-// Tells libtorch's memory profiler of what it does, as the default allocator does.
+// This allocator tells libtorch's memory profiler of what it does, as the default allocator does.
 class PoolAllocator : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {

@@ -1,4 +1,4 @@
-// Memory of large tensors on the CPU, kept for the next ones.
+// Keeps the memory of large tensors on the CPU for the next ones.
 //
 // A training step frees as much as it takes. Returned to the system, every page is cleared again for the next step;
 // left in glibc's heap, tensors of many sizes leave gaps that fit nothing: with recomputed blocks a process grew to
@@ -13,7 +13,7 @@
 
 namespace headshare {
 
-// Blocks of memory by size. All functions may be called from any thread.
+// A pool holds blocks of memory by size. All functions may be called from any thread.
 class BlockPool {
  public:
   BlockPool() = default;
@@ -21,12 +21,12 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // At least `bytes` > 0 at the start of a page, not cleared; null when the system has no more.
+  // Returns at least `bytes` > 0 at the start of a page, not cleared; null when the system has no more.
   void* take(size_t bytes);
 
-  // False when `block` is not from here. It is kept until one of its size is wanted. Before what is held exceeds what
-  // was ever in use, a larger kept block is divided, and its parts become one again once all are back; where none is
-  // large enough, those kept longest go back to the system.
+  // Returns false when `block` is not from here. The block is kept until one of its size is wanted. Before what is held
+  // exceeds what was ever in use, a larger kept block is divided, and its parts become one again once all are back;
+  // where none is large enough, those kept longest go back to the system.
   bool give_back(void* block);
 
   // Gives everything that is not in use back to the system.
@@ -35,7 +35,7 @@ class BlockPool {
   bool lent(void* block) const;  // whether it is in use and from here
 
   size_t held() const;    // bytes from the system, in use or kept
-  size_t in_use() const;  // of these
+  size_t in_use() const;  // bytes of held() that are in use
 
  private:
   struct Block {
@@ -60,11 +60,11 @@ class BlockPool {
 // From now on this process takes the memory of its larger tensors on the CPU from one pool.
 void keep_tensor_memory();
 
-// At least `bytes` bytes at the start of a cache line, from libtorch's allocator, which measurements of memory listen
-// to.
+// Returns at least `bytes` bytes at the start of a cache line, from libtorch's allocator, which measurements of memory
+// listen to.
 std::shared_ptr<void> working_memory(size_t bytes);
 
-// Gives the system back what no tensor uses: for a process that is done with large ones and goes on.
+// Gives the system back what no tensor uses. It is for a process that is done with large tensors and goes on.
 void release_tensor_memory();
 
 }  // namespace headshare

@@ -31,7 +31,7 @@ TEST(BlockPool, ABlockServesTheNextOfItsSize) {
 
 TEST(BlockPool, HoldsLittleMoreThanWasEverInUse) {
   BlockPool pool;
-  // A hundred sizes after another: kept, they would be 500 MiB.
+  // The sizes are a hundred, one after another: kept, they would be 500 MiB.
   for (size_t size = kMiB; size <= 10 * kMiB; size += kMiB / 11) {
     void* one = pool.take(size);
     void* other = pool.take(size);
@@ -42,7 +42,7 @@ TEST(BlockPool, HoldsLittleMoreThanWasEverInUse) {
   EXPECT_EQ(pool.in_use(), 0U);
 }
 
-// As a step's activations make room for its gradients.
+// A step's activations make room for its gradients in this way.
 TEST(BlockPool, ALargeBlockServesSmallOnesAndIsWholeAgainAfterThem) {
   BlockPool pool;
   void* large = pool.take(8 * kMiB);

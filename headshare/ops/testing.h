@@ -1,4 +1,4 @@
-// Helpers for tests of tensors.
+// Tests of tensors share these helpers.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -34,7 +34,7 @@ class ScopedEnvironment {
   std::string before_;
 };
 
-// Whether products of bfloat16 tensors are computed in float32 while it lives, whatever this CPU is good at.
+// Decides, while it lives, whether products of bfloat16 tensors are computed in float32, whatever this CPU is good at.
 class WidenedProducts {
  public:
   explicit WidenedProducts(bool widened) { force_widened_products(widened); }
@@ -43,12 +43,12 @@ class WidenedProducts {
   WidenedProducts& operator=(const WidenedProducts&) = delete;
 };
 
-// Both ways where this CPU has bfloat16 products.
+// Returns both ways where this CPU has bfloat16 products.
 inline std::vector<bool> ways_to_multiply_bf16() {
   return tile_gemm_name(/*bf16=*/true) == "none" ? std::vector{true} : std::vector{true, false};
 }
 
-// The largest |a - b|; infinite where one is NaN or the shapes differ, 0 for empty tensors.
+// Returns the largest |a - b|; infinite where one is NaN or the shapes differ, 0 for empty tensors.
 inline double distance(const Tensor& a, const Tensor& b) {
   if (a.sizes() != b.sizes()) return std::numeric_limits<double>::infinity();
   if (a.numel() == 0) return 0;
@@ -56,7 +56,7 @@ inline double distance(const Tensor& a, const Tensor& b) {
   return std::isnan(largest) ? std::numeric_limits<double>::infinity() : largest;
 }
 
-// The largest |x|, at least 1: what absolute tolerances are relative to.
+// Returns the largest |x|, at least 1: absolute tolerances are relative to it.
 inline double magnitude(const Tensor& x) { return x.numel() == 0 ? 1 : std::max(1.0, x.abs().max().item<double>()); }
 
 inline testing::AssertionResult close(const Tensor& actual, const Tensor& expected, double tolerance) {
@@ -69,12 +69,12 @@ inline testing::AssertionResult close(const Tensor& actual, const Tensor& expect
   return failure;
 }
 
-// Equal up to the rounding of some hundred double operations.
+// Tells whether tensors are equal up to the rounding of some hundred double operations.
 inline testing::AssertionResult same(const Tensor& actual, const Tensor& expected) {
   return close(actual, expected, 1e-12 * magnitude(expected));
 }
 
-// N(0, deviation^2), the same for every call with the same seed.
+// Draws from N(0, deviation^2), the same for every call with the same seed.
 inline Tensor random_tensor(at::IntArrayRef sizes, uint64_t seed, at::TensorOptions options = at::kDouble,
                             double deviation = 1) {
   return at::empty(sizes, at::kFloat).normal_(0, deviation, keyed_generator(at::kCPU, seed)).to(options);

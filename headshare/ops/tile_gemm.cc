@@ -6,7 +6,7 @@
 #include <exception>
 #include <vector>
 
-// MKL inside libtorch; absent from builds of libtorch with another BLAS.
+// MKL's sgemm is inside libtorch; it is absent from builds of libtorch with another BLAS.
 extern "C" __attribute__((weak)) void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*,
                                              const float*, const int*, const float*, const int*, const float*, float*,
                                              const int*);
@@ -28,7 +28,7 @@ void brgemm_bf16(int64_t M, int64_t N, int64_t K, const Bf16* A, int64_t lda, co
                reinterpret_cast<const at::BFloat16*>(B), C, /*is_vnni=*/true);
 }
 
-// Column-major: a row-major product is the product of the transposes the other way round.
+// sgemm is column-major: a row-major product is the product of the transposes the other way round.
 void sgemm_f32(int64_t M, int64_t N, int64_t K, const float* A, int64_t lda, const float* B, int64_t ldb, float* C,
                int64_t ldc, bool accumulate) {
   const float one = 1;
@@ -38,7 +38,7 @@ void sgemm_f32(int64_t M, int64_t N, int64_t K, const float* A, int64_t lda, con
   sgemm_("N", "N", &n, &m, &k, &one, B, &b, A, &a, &keep, C, &c);
 }
 
-// Whether a product runs here and is right: brgemm throws where the CPU lacks the instructions.
+// Tells whether a product runs here and is right: brgemm throws where the CPU lacks the instructions.
 template <typename Product>
 bool works(const Product& product) {
   std::array<float, 16> result{};

@@ -1,5 +1,5 @@
-// The matrix product the kernels run on: oneDNN's brgemm where the CPU has it, else MKL's sgemm, both as
-// they lie in libtorch.
+// The kernels run on this matrix product: oneDNN's brgemm where the CPU has it, else MKL's sgemm, both as they lie in
+// libtorch.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace headshare {
 
-// Null functions where the machine has no fast product of that type.
+// Returns the product; its functions are null where the machine has no fast product of that type.
 const kernels::TileGemm& tile_gemm();
 
-// "brgemm", "sgemm" or "none", for float and for bf16 tiles.
+// Returns "brgemm", "sgemm" or "none", for float and for bf16 tiles.
 std::string tile_gemm_name(bool bf16);
 
 struct FloatProduct {
@@ -20,7 +20,7 @@ struct FloatProduct {
   decltype(kernels::TileGemm::f32) multiply;
 };
 
-// All that run here and are right, the best first.
+// Returns all products that run here and are right, the best first.
 const std::vector<FloatProduct>& float_products();
 
 }  // namespace headshare

@@ -14,7 +14,7 @@ using kernels::Bf16;
 struct Shape {
   int64_t M, N, K;
 };
-// Ends before, at and after vectors and pairs.
+// The shapes end before, at and after vectors and pairs.
 const Shape kShapes[] = {{1, 1, 1}, {3, 16, 64}, {7, 17, 5}, {64, 64, 64}, {128, 48, 33}, {5, 15, 128}};
 // Rows are wider than the matrices.
 constexpr int64_t kGap = 3;
@@ -27,7 +27,7 @@ std::vector<float> random_values(int64_t count, uint64_t seed) {
   return x;
 }
 
-// A, B and what C was before, of values that bf16 has, too.
+// A problem holds A, B and what C was before, of values that bf16 has, too.
 struct Problem {
   Shape shape;
   std::vector<float> a, b, c;
@@ -80,7 +80,7 @@ TEST(TileGemm, EveryFloatProductMultiplies) {
   }
 }
 
-// B in pairs of rows of `columns`, a zero row after an odd last one.
+// Returns B in pairs of rows of `columns`, a zero row after an odd last one.
 std::vector<Bf16> pairs_of_rows(const std::vector<float>& b, const Shape& s) {
   const int64_t columns = s.N + kGap;
   std::vector<Bf16> packed(static_cast<size_t>((s.K + 1) / 2 * 2 * columns), Bf16{0});

@@ -1,4 +1,4 @@
-// For tests only: small tokenizers, hard texts, damaged files.
+// For tests only, this makes small tokenizers, hard texts, damaged files.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline std::unique_ptr<Tokenizer> train_on(const TokenizerOptions& options, cons
   });
 }
 
-// What each id of `text` stands for, as it is spelled there.
+// Returns what each id of `text` stands for, as it is spelled there.
 inline std::vector<std::string> spelled(const Tokenizer& tokenizer, const std::string& text) {
   std::vector<std::string> result;
   for (const TextSpan& span : tokenizer.encode_with_spans(text).spans) {
@@ -36,7 +36,7 @@ inline std::string all_bytes() {
   return text;
 }
 
-// A text of up to 60 pieces: letters, spaces, contractions, any code points, and stray bytes.
+// Returns a text of up to 60 pieces: letters, spaces, contractions, any code points, and stray bytes.
 inline std::string random_text(Philox* random) {
   static const std::vector<std::string> kPieces = {" ",      "  ",   "\n",  "'s",   "'re",  "don't",
                                                    "the",    " The", "123", "é",    "日本", "\u00A0",
@@ -55,7 +55,7 @@ inline std::string random_text(Philox* random) {
   return text;
 }
 
-// For fuzzing files of JSON and tables: replaces, removes, repeats or swaps a few bytes or whole spans.
+// Changes files of JSON and tables for fuzzing: replaces, removes, repeats or swaps a few bytes or whole spans.
 inline std::string mutate(std::string text, Philox* random) {
   static const std::string kBytes = "\"\\{}[],:0123456789-eE.\x00\xFF\xC3 naul";
   for (uint64_t changes = 1 + random->below(3); changes > 0 && !text.empty(); --changes) {

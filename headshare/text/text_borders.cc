@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-// How a tokenizer gets such a token. One that merges bytes is not helped by the advice to take one that does.
+// Tells how a tokenizer gets such a token. One that merges bytes is not helped by the advice to take one that does.
 std::string way_out(const Tokenizer& tokenizer) {
   if (tokenizer.kind() == "bpe") {
     return "its special tokens have neither <|endoftext|> nor both <s> and </s>; train one without --no-end-of-text, "

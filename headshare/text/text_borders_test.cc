@@ -1,4 +1,4 @@
-// What stands around a text, and what is said of tokenizers that have nothing to end it.
+// Tests what stands around a text, and what is said of tokenizers that have nothing to end it.
 #include "headshare/text/text_borders.h"
 
 #include <gmock/gmock.h>

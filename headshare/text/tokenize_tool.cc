@@ -1,4 +1,4 @@
-// For the Python oracles and benchmarks only: drives the tokenizers from standard input.
+// This program is for the Python oracles and benchmarks only. It drives the tokenizers from standard input.
 //
 //   tokenize_tool encode PATH           text frames in, id frames out
 //   tokenize_tool spans PATH            text frames in, frames of (id, begin, end) out

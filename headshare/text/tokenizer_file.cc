@@ -67,7 +67,7 @@ std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std
   throw Error(join_text(where, ": unknown tokenizer kind '", kind, "'", did_you_mean(kind, known)));
 }
 
-// The first of `names` that is a file in `folder`; an empty path when there is none.
+// Returns the first of `names` that is a file in `folder`; an empty path when there is none.
 fs::path first_file(const fs::path& folder, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (fs::is_regular_file(folder / name)) return folder / name;
@@ -92,7 +92,7 @@ void check_names(const TokensBeside& beside, const std::map<std::string, std::st
   }
 }
 
-// A vocab.txt, with what a tokenizer_config.json beside it says about case.
+// Reads a vocab.txt, with what a tokenizer_config.json beside it says about case.
 std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
   const HfTokenizerConfig config(path.parent_path());
   std::optional<BertNormalization> normalization;
@@ -124,7 +124,7 @@ std::optional<bool> is_roberta(const HfTokenizerConfig& config) {
   return std::nullopt;
 }
 
-// GPT-2's pair of files, as transformers reads it with a tokenizer_config.json beside it.
+// Reads GPT-2's pair of files, as transformers does with a tokenizer_config.json beside it.
 std::unique_ptr<Tokenizer> load_pair(const fs::path& vocabulary, const fs::path& merges) {
   const HfTokenizerConfig config(vocabulary.parent_path());
   const nlohmann::json object = read_json_input(vocabulary, kLargestFile);

@@ -1,4 +1,5 @@
-// Tokenizers as files: our own tokenizer.json, Hugging Face's, GPT-2's pair of files, BERT's vocab.txt.
+// Tokenizers are read from and written to files: our own tokenizer.json, Hugging Face's, GPT-2's pair of files, BERT's
+// vocab.txt.
 #pragma once
 
 #include "headshare/text/hf/hf_folder.h"
@@ -27,22 +28,22 @@ std::filesystem::path tokenizer_in(const std::filesystem::path& folder);
 // load_tokenizer refuses them: most such programs (ALBERT, XLM-RoBERTa) change texts before the model, or its ids.
 std::string sentencepiece_advice(const std::filesystem::path& folder);
 
-// load_tokenizer() from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages. `beside`: added
-// tokens that other files of its folder list (hf_folder.h).
+// Does what load_tokenizer() does, from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages.
+// `beside` has added tokens that other files of its folder list (hf_folder.h).
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where,
                                                const TokensBeside& beside = {});
 
-// What a tokenizer.json of ours holds.
+// Returns what a tokenizer.json of ours holds.
 std::string tokenizer_text(const Tokenizer& tokenizer);
 
 // Writes it under `path`, atomically.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& path);
 
-// 16 hexadecimal digits from the whole of to_json(): equal tokenizers have equal fingerprints.
-// Good for naming caches; not a cryptographic hash.
+// Returns 16 hexadecimal digits from the whole of to_json(): equal tokenizers have equal fingerprints. They are good
+// for naming caches; they are no cryptographic hash.
 std::string fingerprint(const Tokenizer& tokenizer);
 
-// Kind and the head of the fingerprint, as signatures name a tokenizer: "bpe-1f3a09cc".
+// Returns kind and the head of the fingerprint, as signatures name a tokenizer: "bpe-1f3a09cc".
 std::string tokenizer_label(const Tokenizer& tokenizer);
 
 }  // namespace headshare

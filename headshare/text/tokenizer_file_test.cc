@@ -1,4 +1,4 @@
-// Reading and writing tokenizers; what malformed files are told; that no file can crash the reader.
+// Tests reading and writing tokenizers: what malformed files are told, and that no file can crash the reader.
 #include "headshare/text/tokenizer_file.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 
 constexpr const char* kCorpus = "the theme of then and there, don't you think?\nthe then the\n";
 
-// One small tokenizer of each kind.
+// Returns one small tokenizer of each kind.
 std::vector<std::unique_ptr<Tokenizer>> samples() {
   std::vector<std::unique_ptr<Tokenizer>> all;
   all.push_back(train_on({.kind = TokenizerKind::kBytes}, {}));
@@ -152,7 +152,7 @@ json template_of(const json& single) {
   return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", json::object()}};
 }
 
-// As transformers 5 writes GPT-2's.
+// The file is as transformers 5 writes GPT-2's.
 TEST(HfTokenizerTest, ATemplateThatAddsNothingIsRead) {
   for (const size_t kind : {3, 4}) {
     json object = hf_json(*samples()[kind]);
@@ -161,7 +161,7 @@ TEST(HfTokenizerTest, ATemplateThatAddsNothingIsRead) {
   }
 }
 
-// As every model of sentence-transformers has it.
+// Every model of sentence-transformers has such a file.
 TEST(HfTokenizerTest, TruncationAndPaddingAreNotReadAndANoticeSaysSo) {
   std::vector<std::string> said;
   const auto original = samples();
@@ -230,7 +230,7 @@ TEST(TokenizerFileTest, Gpt2PairsNeedNoVersionLine) {
   EXPECT_THAT(error_message([&] { load_tokenizer(directory.path()); }), HasSubstr("merges.txt:14: a merge must be"));
 }
 
-// Whatever the file holds: an Error, or a tokenizer that works.
+// Whatever the file holds, the result is an Error, or a tokenizer that works.
 TEST(TokenizerFileTest, MutatedFilesLoadOrAreRefused) {
   std::vector<std::string> originals = {sample_hf().dump()};
   originals.push_back(hf_json(*samples().back()).dump());
@@ -258,7 +258,7 @@ TEST(TokenizerFileTest, MutatedFilesLoadOrAreRefused) {
   EXPECT_LT(loaded, kRounds);
 }
 
-// The same for a vocab.txt.
+// The same holds for a vocab.txt.
 TEST(TokenizerFileTest, MutatedVocabulariesLoadOrAreRefused) {
   std::string vocabulary;
   const json object = samples().back()->to_json();
@@ -279,7 +279,7 @@ TEST(TokenizerFileTest, MutatedVocabulariesLoadOrAreRefused) {
   EXPECT_LT(loaded, kRounds);
 }
 
-// The same for GPT-2's pair of files.
+// The same holds for GPT-2's pair of files.
 TEST(TokenizerFileTest, MutatedMergesLoadOrAreRefused) {
   const json vocabulary = sample_hf()["model"]["vocab"];
   std::string merges = "#version: 0.2\n";

@@ -22,7 +22,7 @@
 namespace headshare {
 namespace {
 
-// Of the kinds that merge.
+// These are the defaults of the kinds that merge.
 constexpr int64_t kDefaultVocabulary = 8192;
 constexpr int64_t kDefaultMinCount = 2;
 

@@ -1,4 +1,4 @@
-// Making a tokenizer from text.
+// Makes a tokenizer from text.
 #pragma once
 
 #include <memory>
@@ -21,22 +21,24 @@ inline bool has_vocabulary(TokenizerKind kind) {
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::kBpe;
-  // words: the most frequent words are kept (auto: all); bpe, wordpiece: when to stop merging (auto: 8192);
-  // sentencepiece: how many pieces at most (auto: 8192).
-  // Special tokens count. Setting it for another kind is an error.
+  // The kinds read it so. words: the most frequent words are kept (auto: all); bpe, wordpiece: when to stop merging
+  // (auto: 8192); sentencepiece: how many pieces at most (auto: 8192). Special tokens count. Setting it for another
+  // kind is an error.
   std::optional<int64_t> vocabulary_size = std::nullopt;
-  // words: rarer words become <unk> (auto: 1); bpe, wordpiece: rarer pairs are not merged (auto: 2).
+  // For words, rarer words become <unk> (auto: 1); for bpe and wordpiece, rarer pairs are not merged (auto: 2).
   std::optional<int64_t> min_count = std::nullopt;
-  // characters: adds the id <unk> for characters that training did not see.
+  // For characters it adds the id <unk> for characters that training did not see.
   bool unknown_token = false;
-  // bpe: adds the special token <|endoftext|>, as id 0.
+  // For bpe it adds the special token <|endoftext|>, as id 0.
   bool end_of_text = true;
-  // wordpiece: text keeps its case and accents (BERT's "cased").
+  // For wordpiece, text keeps its case and accents (BERT's "cased").
   bool cased = false;
-  // sentencepiece: which pieces a text is cut into, and which part of the characters must have a piece (auto: 0.9995).
+  // For sentencepiece these are which pieces a text is cut into, and which part of the characters must have a piece
+  // (auto: 0.9995).
   SentencePieceModel sentencepiece_model = SentencePieceModel::kUnigram;
   std::optional<double> character_coverage = std::nullopt;
-  // hash-lsh: a tokenizer.json, or a folder, with a byte-level BPE whose pieces are the features; "": affixes.
+  // For hash-lsh this is a tokenizer.json, or a folder, with a byte-level BPE whose pieces are the features; "":
+  // affixes.
   std::string hash_merges = {};
 };
 

@@ -46,7 +46,7 @@ Fields fields(BeamOptions& o) {
 void check_beam_options(const BeamOptions& o) {
   HS_CHECK(o.beam >= 1 && o.beam <= kMostBeams, "beam must lie in 1..", kMostBeams, ", not ", o.beam,
            "; 1 is greedy search");
-  // False for NaN, too.
+  // The comparison is false for NaN, too.
   HS_CHECK(std::abs(o.length_penalty) <= kMostPenalty, "length-penalty must lie in ", -kMostPenalty, "..", kMostPenalty,
            ", not ", o.length_penalty, "; 0 turns it off");
   HS_CHECK(o.n_best >= 1, "n-best must be at least 1, not ", o.n_best);

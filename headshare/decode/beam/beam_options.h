@@ -1,4 +1,4 @@
-// How beam search searches: the user's options.
+// Beam search has these options for the user.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,15 @@
 
 namespace headshare {
 
-// What divides the sum of log probabilities of a hypothesis of L tokens.
+// A hypothesis of L tokens has its sum of log probabilities divided by this.
 enum class LengthNorm {
   kNone,    // 1
   kLength,  // L^penalty, as transformers and fairseq do
   kGnmt,    // ((5 + L) / 6)^penalty (Wu et al., 2016, equation 14)
 };
 
-// When a sentence with `beam` finished hypotheses ends. These are early_stopping of transformers: False, True, "never".
+// A sentence with `beam` finished hypotheses ends by one of these rules. They are early_stopping of transformers:
+// False, True, "never".
 enum class EarlyStopping {
   kFalse,  // when the best unfinished hypothesis, normalised at its present length, is no better than the worst
            // finished
@@ -22,7 +23,7 @@ enum class EarlyStopping {
   kNever,  // as kFalse, but normalised at the greatest length if the penalty is above 0: nothing better is missed
 };
 
-// Ranges of options.
+// The options lie within these bounds.
 inline constexpr int64_t kMostBeams = 1024;
 inline constexpr double kMostPenalty = 10;
 
@@ -32,7 +33,8 @@ struct BeamOptions {
   LengthNorm length_norm = LengthNorm::kLength;
   int64_t n_best = 1;
   int64_t min_length = 0;  // tokens before end-of-text
-  // Tokens of a hypothesis, end-of-text included. With a ratio above 0 also at most ratio * source + extra.
+  // A hypothesis has at most so many tokens, end-of-text included. With a ratio above 0 also at most ratio * source +
+  // extra.
   int64_t max_length = 256;
   double max_length_ratio = 0;
   int64_t max_length_extra = 10;
@@ -45,10 +47,11 @@ Fields fields(BeamOptions& options);
 // Throws Error for options that are out of range or contradict each other.
 void check_beam_options(const BeamOptions& options);
 
-// What divides the score of a hypothesis of `length` tokens, at least 1.
+// Returns the divisor of the score of a hypothesis of `length` tokens, at least 1.
 double length_divisor(const BeamOptions& options, int64_t length);
 
-// The greatest length of a hypothesis whose source has `source_length` tokens: at least 1, and at least min_length.
+// Returns the greatest length of a hypothesis whose source has `source_length` tokens: at least 1, and at least
+// min_length.
 int64_t length_limit(const BeamOptions& options, int64_t source_length);
 
 }  // namespace headshare

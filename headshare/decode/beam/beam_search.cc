@@ -48,7 +48,7 @@ class BatchSearch {
  private:
   int64_t rows() const { return static_cast<int64_t>(active_.size()) * width_; }
 
-  // [N, V], checked
+  // Returns the scores [N, V], checked.
   Tensor next_scores() {
     std::vector<int64_t> last;
     for (const SentenceSearch& one : active_) last.insert(last.end(), one.last().begin(), one.last().begin() + width_);
@@ -66,8 +66,8 @@ class BatchSearch {
     return raw.contiguous();
   }
 
-  // Advances all sentences; their moves as rows of the batch. Each sentence's log probabilities are used while they are
-  // in the cache.
+  // Advances all sentences and returns their moves as rows of the batch. Each sentence's log probabilities are used
+  // while they are in the cache.
   std::vector<RowMove> step(const Tensor& raw) {
     std::vector<std::vector<RowMove>> moves(active_.size());
     const kernels::Parallel& threads = raw.numel() < kScoresForThreads ? serial_ : threads_;

@@ -1,4 +1,4 @@
-// Beam search, greedy search and sampling over a batch of sentences.
+// Searches translations of a batch of sentences: beam search, greedy search and sampling.
 #pragma once
 
 #include <vector>

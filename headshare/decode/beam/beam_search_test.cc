@@ -29,7 +29,7 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Scores that follow from all that was seen. `levels` distinct values: few make ties.
+// Makes scores that follow from all that was seen. They have `levels` distinct values: few make ties.
 HistoryScores random_scores(uint64_t seed, uint64_t levels) {
   return [=](int64_t sentence, std::span<const int64_t> history, std::span<float> scores) {
     uint64_t state = mix(seed * 1000003 + static_cast<uint64_t>(sentence));
@@ -41,7 +41,7 @@ HistoryScores random_scores(uint64_t seed, uint64_t levels) {
   };
 }
 
-// The same scores behind every history.
+// Gives the same scores behind every history.
 HistoryScores fixed_scores(const std::vector<float>& values) {
   return [=](int64_t, std::span<const int64_t>, std::span<float> scores) {
     std::copy(values.begin(), values.end(), scores.begin());
@@ -96,7 +96,7 @@ SearchRequest random_request(std::mt19937& random, int64_t vocabulary) {
   return request;
 }
 
-// Also proves that rows, moves and keeps fit what the search believes: a wrong history gives other scores.
+// This test also proves that rows, moves and keeps fit what the search believes: a wrong history gives other scores.
 TEST(BeamSearchTest, AgreesWithASlowSearch) {
   std::mt19937 random(3);
   for (int trial = 0; trial < 1500; ++trial) {
@@ -130,7 +130,7 @@ TEST(BeamSearchTest, SentencesDoNotDependOnTheBatch) {
   }
 }
 
-// The best of all sequences of up to `most` tokens, by trying each one.
+// Finds the best of all sequences of up to `most` tokens, by trying each one.
 void try_all(const SearchRequest& request, const HistoryScores& scores, std::vector<int64_t> history, double sum,
              double* best) {
   std::vector<float> row(4);
@@ -179,7 +179,7 @@ TEST(BeamSearchTest, GreedyTakesTheBestTokenEachTime) {
 TEST(BeamSearchTest, ABeamLargerThanTheVocabulary) {
   SearchRequest request{.end_of_text = kEnd, .sentences = {{}}};
   request.options = {.beam = 5, .n_best = 5, .max_length = 3};
-  // All that there is: "1", "0 1", "0 0 1", "0 0 0".
+  // There are only four sequences: "1", "0 1", "0 0 1", "0 0 0".
   EXPECT_THAT(
       tokens_of(search(request, 2, fixed_scores({0, 0}))[0]),
       testing::UnorderedElementsAre(ElementsAre(1), ElementsAre(0, 1), ElementsAre(0, 0, 1), ElementsAre(0, 0, 0)));
@@ -233,7 +233,7 @@ TEST(BeamSearchTest, CanBeEndedAtEachStep) {
   EXPECT_EQ(error_message([&] { search(request, 50, random_scores(6, 1 << 20)); }), "stopped");
 }
 
-// Enough scores for several threads, whose tensors may come from either mode of the caller.
+// The vocabulary has enough scores for several threads, whose tensors may come from either mode of the caller.
 TEST(BeamSearchTest, ThreadsFindTheSame) {
   const int64_t vocabulary = 40000;
   const HistoryScores scores = random_scores(8, 1 << 20);

@@ -1,4 +1,4 @@
-// Test-only. Reads one JSON object from standard input and prints JSON.
+// This program is for tests only. It reads one JSON object from standard input and prints JSON.
 //
 //   {"table": FILE, "rows": R, "vocabulary": V, "cases": [...]}
 // searches with scores from FILE, float32 [R, V]: those behind the tokens (..., a, b) of sentence s are row
@@ -79,7 +79,7 @@ Json search_case(const Json& one, const std::vector<float>& table, int64_t rows,
   return result;
 }
 
-// Answers at once, with one of a few tables of random scores, and counts the time of its caller.
+// This model answers at once, with one of a few tables of random scores, and counts the time of its caller.
 class InstantModel : public StepScores {
  public:
   InstantModel(int64_t rows, int64_t vocabulary) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kBlock = 64;
 
-// The best so far, by falling sum.
+// Keeps the best continuations so far, by falling sum.
 class Leaders {
  public:
   explicit Leaders(int64_t count) : count_(static_cast<size_t>(count)) { best_.reserve(count_ + 1); }

@@ -1,4 +1,4 @@
-// The best continuations of the hypotheses of a sentence.
+// Finds the best continuations of the hypotheses of a sentence.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ struct Continuation {
   float sum = 0;  // the row's sum + the token's log probability, in float32
 };
 
-// The `count` continuations with the largest sums, the largest first; of equal sums the lower row, then the lower token
-// is first. Forbidden ones are left out, so that there may be fewer. One pass over rows x V numbers.
+// Returns the `count` continuations with the largest sums, the largest first; of equal sums the lower row, then the
+// lower token is first. Forbidden ones are left out, so that there may be fewer. It takes one pass over rows x V
+// numbers.
 std::vector<Continuation> best_tokens(std::span<const ScoredRow> rows, int64_t vocabulary, int64_t count);
 
 }  // namespace headshare

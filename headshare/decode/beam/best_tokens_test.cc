@@ -32,7 +32,7 @@ std::vector<Continuation> sorted(const std::vector<Row>& rows, const std::vector
   return all;
 }
 
-// Sizes around the blocks of 64; values with and without ties; forbidden tokens.
+// The cases have sizes around the blocks of 64, values with and without ties, and forbidden tokens.
 TEST(BestTokensTest, AgreesWithAStableSort) {
   std::mt19937 random(2);
   for (const size_t vocabulary : {1, 2, 63, 64, 65, 127, 128, 129, 1000}) {

@@ -20,7 +20,7 @@ void check_size(const char* name, int64_t value) {
   HS_CHECK(value >= 1 && value <= kMost, name, " must lie in 1..", kMost, ", not ", value);
 }
 
-// An output is one line.
+// Makes one line of an output.
 std::string on_one_line(std::string text) {
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';
@@ -68,7 +68,7 @@ void LineQueue::warn(const std::string& what) const {
   if (callbacks_.warn) callbacks_.warn(lines_, what);
 }
 
-// The tokens to translate; none for an empty output.
+// Returns the tokens to translate; none for an empty output.
 std::vector<int32_t> LineQueue::read(std::string line) const {
   const size_t valid = valid_utf8_prefix(line);
   if (valid < line.size()) {
@@ -102,14 +102,14 @@ std::vector<int32_t> LineQueue::read(std::string line) const {
   return tokens;
 }
 
-// A line that is not translated.
+// Warns of a line that is not translated, and returns no tokens for it.
 std::vector<int32_t> LineQueue::warned(const std::string& what) const {
   warn(what);
   return {};
 }
 
 void LineQueue::flush() {
-  // The longest first: a batch that needs too much memory fails at once. Equal ones stay in order.
+  // The longest line comes first: a batch that needs too much memory fails at once. Equal ones stay in order.
   std::stable_sort(waiting_.begin(), waiting_.end(),
                    [](const QueuedLine& a, const QueuedLine& b) { return a.tokens.size() > b.tokens.size(); });
   for (size_t begin = 0; begin < waiting_.size();) {
@@ -122,7 +122,7 @@ void LineQueue::flush() {
   write_ready();
 }
 
-// The batch that begins with line `begin`, its longest.
+// Returns the end of the batch that begins with line `begin`, its longest.
 size_t LineQueue::batch_end(size_t begin) const {
   const auto longest = static_cast<int64_t>(waiting_[begin].tokens.size());
   const int64_t fitting = std::max<int64_t>(1, options_.batch_tokens / longest);

@@ -1,4 +1,4 @@
-// Lines in, the same number of lines out, translated in batches of like length.
+// Translates lines in batches of like length: as many lines go out as came in.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace headshare {
 
-// What becomes of a line that is not UTF-8, or has too many tokens.
+// This says what becomes of a line that is not UTF-8, or has too many tokens.
 enum class BadLines {
   kRepair,  // U+FFFD for each ill-formed part; only the first tokens are translated; with a warning
   kEmpty,   // an empty line, with a warning
@@ -29,28 +29,28 @@ struct LineQueueOptions {
 
 Fields fields(LineQueueOptions& options);
 
-// A line to translate: at least one token.
+// This is a line to translate; it has at least one token.
 struct QueuedLine {
   int64_t number = 0;  // from 1
   std::vector<int32_t> tokens;
 };
 
 struct LineQueueCallbacks {
-  // The tokens of a line of valid UTF-8, without special tokens. A line without tokens is not translated.
+  // Returns the tokens of a line of valid UTF-8, without special tokens. A line without tokens is not translated.
   std::function<std::vector<int32_t>(const std::string& line)> encode;
-  // The outputs of each line, at most n_best. Missing ones become empty lines.
+  // Returns the outputs of each line, at most n_best. Missing ones become empty lines.
   std::function<std::vector<std::vector<std::string>>(std::span<const QueuedLine> batch)> translate;
   // Takes one line of output without its end. Line breaks inside an output have become spaces.
   std::function<void(const std::string& line)> write;
-  // May be empty.
+  // Receives the warnings, by the line's number; may be empty.
   std::function<void(int64_t number, const std::string& what)> warn;
-  // Each output of a line that is not translated; without it they are empty.
+  // Returns each output of a line that is not translated; without this function they are empty.
   std::function<std::string(int64_t number)> nothing = {};
 };
 
-// Usage: push() every line; flush() whenever the input has no more line at the moment, and at its end. So a full input
-// is translated in large sorted batches, and a slow one line by line. Every line gives exactly n_best lines of output,
-// in the order of the input; they are written as soon as all earlier lines are.
+// A caller must push() every line and call flush() whenever the input has no more line at the moment, and at its end.
+// So a full input is translated in large sorted batches, and a slow one line by line. Every line gives exactly n_best
+// lines of output, in the order of the input; they are written as soon as all earlier lines are.
 //
 // What a callback throws passes through. The queue then must not be used again; all that was written is right.
 class LineQueue {

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A queue whose "translation" of a line is the line in brackets; a token is a byte that is not a space.
+// Makes a queue whose "translation" of a line is the line in brackets; a token is a byte that is not a space.
 class LineQueueTest : public testing::Test {
  protected:
   LineQueue queue(const LineQueueOptions& options, int64_t n_best = 1, size_t given = 1) {
@@ -173,7 +173,8 @@ TEST_F(LineQueueTest, OptionsHaveFields) {
   EXPECT_EQ(options.bad_lines, BadLines::kRefuse);
 }
 
-// However lines come and whenever the input pauses: as many lines as came, in order, in batches within the limits.
+// However lines come and whenever the input pauses, as many lines go out as came, in order, in batches within the
+// limits.
 TEST_F(LineQueueTest, OrderAndLimitsHoldForAnyInput) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 200; ++trial) {

@@ -1,4 +1,4 @@
-// Which row of a sentence each continued hypothesis gets, with as few copies as possible.
+// Plans which row of a sentence each continued hypothesis gets, with as few copies as possible.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct SlotPlan {
 // is the least number of copies: a slot can serve one child without a copy, and only a child of its own hypothesis.
 SlotPlan plan_slots(std::span<const int64_t> parents, int64_t slots);
 
-// The order for StepScores::keep: the sentences that go on, each at its own place except those that fill the places of
-// finished ones.
+// Returns the order for StepScores::keep: the sentences that go on, each at its own place except those that fill the
+// places of finished ones.
 std::vector<int64_t> plan_keep(const std::vector<bool>& finished);
 
 }  // namespace headshare

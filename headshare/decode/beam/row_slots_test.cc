@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// The fewest copies of all ways to give the children slots.
+// Returns the fewest copies of all ways to give the children slots.
 int64_t fewest_copies(const std::vector<int64_t>& parents, int64_t slots) {
   std::vector<int64_t> order(static_cast<size_t>(slots));
   std::iota(order.begin(), order.end(), 0);
@@ -39,7 +39,7 @@ TEST(RowSlotsTest, APermutationNeedsNoCopy) {
   EXPECT_THAT(plan_slots({}, 4).slots, IsEmpty());
 }
 
-// Every choice of up to 5 children of up to 5 parents: the result is that of a full reorder, with the fewest copies.
+// For every choice of up to 5 children of up to 5 parents the result is that of a full reorder, with the fewest copies.
 TEST(RowSlotsTest, MovesAreFewestAndEqualAFullReorder) {
   std::mt19937 random(1);
   for (int64_t slots = 1; slots <= 5; ++slots) {

@@ -1,4 +1,4 @@
-// A search and its result.
+// These structs describe a search and its result.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace headshare {
 
 struct SearchSentence {
-  // Tokens that the translation begins with: fed after `start`, neither scored nor counted in lengths.
+  // The translation begins with these tokens: they are fed after `start`, neither scored nor counted in lengths.
   std::vector<int32_t> prefix = {};
   int64_t source_length = 0;                           // tokens, for max_length_ratio
   int64_t room = std::numeric_limits<int64_t>::max();  // tokens of a hypothesis that the model has positions for

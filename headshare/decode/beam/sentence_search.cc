@@ -81,11 +81,11 @@ std::vector<Continuation> SentenceSearch::continuations(const SentenceScores& sc
     if (std::none_of(scores.raw, scores.raw + vocabulary, [](float score) { return score > -INFINITY; })) return {};
     return {pick(scores, seen)};
   }
-  // Twice as many as wanted: each hypothesis may end once, and `beam` shall go on.
+  // It takes twice as many as wanted: each hypothesis may end once, and `beam` shall go on.
   return best_tokens(rows, scores.vocabulary, 2 * static_cast<int64_t>(beam_));
 }
 
-// The choice among logits: log probabilities are rounded, so that different logits may have the same.
+// Chooses among logits: log probabilities are rounded, so that different logits may have the same.
 Continuation SentenceSearch::pick(const SentenceScores& scores, std::span<const int32_t> history) {
   const std::span<const float> raw(scores.raw, static_cast<size_t>(scores.vocabulary));
   const auto token = sampler_ ? sampler_->next(raw, history)
@@ -102,7 +102,7 @@ std::vector<SentenceSearch::Live> SentenceSearch::grow(const SentenceScores& sco
     const Live& parent = live_[static_cast<size_t>(one.row)];
     const bool ended = one.token == request_.end_of_text;
     const bool stops = ended || generated_ == limit_;
-    // What ends outside the best `beam` is dropped.
+    // A hypothesis that ends outside the best `beam` is dropped.
     if (stops ? rank >= beam_ : next.size() == beam_) continue;
     const auto node = static_cast<int32_t>(nodes_.size());
     nodes_.push_back({.parent = parent.node,

@@ -1,4 +1,4 @@
-// The search of one sentence: its live and its finished hypotheses.
+// Searches one sentence: it holds the sentence's live and its finished hypotheses.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace headshare {
 
-// Scores of the rows of a sentence, both [rows, V], the only row or one for each beam; the search writes into them.
+// These are the scores of the rows of a sentence, both [rows, V], for the only row or one for each beam; the search
+// writes into them.
 struct SentenceScores {
   float* raw = nullptr;                // as the model gave them
   float* log_probabilities = nullptr;  // their log softmax
@@ -32,17 +33,17 @@ class SentenceSearch {
   size_t index() const { return index_; }
   bool done() const { return done_; }
 
-  // Whether all rows have seen the same tokens, so that one row is enough.
+  // Tells whether all rows have seen the same tokens, so that one row is enough.
   bool rows_agree() const { return rows_agree_; }
 
-  // The next token of each row, [beam]. Rows without a hypothesis get end-of-text.
+  // Returns the next token of each row, [beam]. Rows without a hypothesis get end-of-text.
   const std::vector<int64_t>& last() const { return last_; }
 
   // Advances by one token. Returns the moves between rows of the sentence, 0 .. beam - 1; none when it is done. Throws
   // Error for scores that are NaN or +infinity, or all -infinity.
   std::vector<RowMove> step(const SentenceScores& scores);
 
-  // The n-best, the best first. There may be fewer. Requires done().
+  // Returns the n-best, the best first. There may be fewer. Requires done().
   std::vector<Hypothesis> results() const;
 
  private:

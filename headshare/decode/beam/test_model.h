@@ -1,5 +1,5 @@
-// For tests only: a model for beam search whose scores are a function of all that a row has seen. It keeps the history
-// of each row as a cache would, so that a wrong move or keep gives other scores.
+// For tests only, this is a model for beam search whose scores are a function of all that a row has seen. It keeps the
+// history of each row as a cache would, so that a wrong move or keep gives other scores.
 #pragma once
 
 #include <ATen/ops/empty.h>

@@ -1,4 +1,5 @@
-// For tests only: beam search written plainly, from the rules of transformers, with whole sequences and full sorts.
+// For tests only, this is beam search written plainly, from the rules of transformers, with whole sequences and full
+// sorts.
 #pragma once
 
 #include "headshare/decode/beam/search_request.h"
@@ -6,7 +7,7 @@
 
 namespace headshare {
 
-// The n-best of one sentence. `scores` is called with all tokens that a hypothesis has fed.
+// Returns the n-best of one sentence. `scores` is called with all tokens that a hypothesis has fed.
 std::vector<Hypothesis> slow_search(const SearchRequest& request, size_t sentence, int64_t vocabulary,
                                     const HistoryScores& scores);
 

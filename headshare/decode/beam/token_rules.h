@@ -1,4 +1,4 @@
-// Which tokens a hypothesis may continue with.
+// Decides which tokens a hypothesis may continue with.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// The state of a hypothesis that rules look at.
+// Rules look at this state of a hypothesis.
 struct RulePosition {
   std::span<const int32_t> history = {};  // start, prefix and output; may be empty unless TokenRules::read_history()
   bool behind_start = false;              // only `start` has been fed
@@ -16,8 +16,8 @@ struct RulePosition {
   int64_t limit = 0;                      // the greatest length of the output
 };
 
-// The logits processors of transformers, in their order: no repeated n-gram, no end-of-text before min_length, the
-// forced first token, the forced last token, suppressed tokens.
+// Applies the logits processors of transformers, in their order: no repeated n-gram, no end-of-text before min_length,
+// the forced first token, the forced last token, suppressed tokens.
 class TokenRules {
  public:
   // Throws Error for a token that is both forced and suppressed. `request` must outlive the rules.
@@ -29,7 +29,7 @@ class TokenRules {
   // Sets the scores of forbidden tokens to -infinity, and of a forced one to 0.
   void apply(const RulePosition& position, std::span<float> scores) const;
 
-  // Whether apply() reads the history, which takes time to collect.
+  // Tells whether apply() reads the history, which takes time to collect.
   bool read_history() const { return request_.options.no_repeat_ngram > 0; }
 
  private:

@@ -12,7 +12,7 @@
 namespace headshare {
 namespace {
 
-// The length nearest to `length`; the shorter of two.
+// Returns the reference length nearest to `length`; the shorter of two.
 size_t closest_length(size_t length, std::span<const Symbols> references) {
   size_t closest = references[0].size();
   const auto distance = [length](size_t other) { return other > length ? other - length : length - other; };
@@ -23,7 +23,7 @@ size_t closest_length(size_t length, std::span<const Symbols> references) {
   return closest;
 }
 
-// sacreBLEU's logarithm: of 0 it is low enough for a score of 0.
+// Returns sacreBLEU's logarithm: of 0 it is low enough for a score of 0.
 double floored_log(MixedNumber x) { return x.value == 0 ? -9999999999.0 : std::log(x.value); }
 
 class BleuReader : public RowReader {
@@ -93,7 +93,7 @@ std::vector<SignaturePart> Bleu::settings() const {
           {"smooth", smoothing}};
 }
 
-// The precision of an order without a match.
+// Returns the precision of an order without a match.
 MixedNumber Bleu::smoothed(MixedNumber total, double* halving) const {
   if (options_.smoothing == BleuSmoothing::kExp) {
     *halving *= 2;
@@ -103,7 +103,7 @@ MixedNumber Bleu::smoothed(MixedNumber total, double* halving) const {
   return 0;
 }
 
-// sums: the two lengths, matches by order, n-grams by order.
+// `sums` has the two lengths, matches by order, n-grams by order.
 BleuParts Bleu::parts(std::span<const MixedNumber> sums) const {
   BleuParts result{.precisions = std::vector<MixedNumber>(kOrders),
                    .system_length = static_cast<int64_t>(sums[0].value),

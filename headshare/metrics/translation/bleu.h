@@ -1,4 +1,4 @@
-// BLEU (Papineni et al., 2002) as sacreBLEU 2.6 computes it: n-grams of 1 to 4 words.
+// Computes BLEU (Papineni et al., 2002) as sacreBLEU 2.6 does: n-grams of 1 to 4 words.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// What stands for a precision of 0 (Chen and Cherry, 2014).
+// This stands for a precision of 0 (Chen and Cherry, 2014).
 enum class BleuSmoothing {
   kExp,    // half as much at each further order without a match
   kFloor,  // `smooth_value` matches
@@ -26,7 +26,7 @@ struct BleuOptions {
   bool effective_order = false;             // orders that a short segment has no n-grams of do not count
 };
 
-// The parts of a score, as sacreBLEU prints them.
+// These are the parts of a score, as sacreBLEU prints them.
 struct BleuParts {
   MixedNumber score = 0;                     // per cent
   std::vector<MixedNumber> precisions = {};  // per cent, by order

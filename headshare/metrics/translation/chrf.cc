@@ -17,7 +17,7 @@ size_t code_point_count(std::string_view text) {
   return count;
 }
 
-// chrF's words: one ASCII sign at the end of a word, or else at its beginning, is a word of its own.
+// Splits into chrF's words: one ASCII sign at the end of a word, or else at its beginning, is a word of its own.
 std::vector<std::string_view> words_and_signs(std::string_view text) {
   std::vector<std::string_view> parts;
   for (const std::string_view word : split_words(text)) {
@@ -35,7 +35,7 @@ std::vector<std::string_view> words_and_signs(std::string_view text) {
   return parts;
 }
 
-// One side of a comparison.
+// This is one side of a comparison.
 struct Sequences {
   Symbols characters;
   Symbols words;
@@ -53,7 +53,7 @@ class ChrfReader : public RowReader {
         characters_(static_cast<size_t>(options.char_order)),
         words_(static_cast<size_t>(options.word_order)) {}
 
-  // Those with the reference that gives the best score; the first of equals.
+  // Returns the counts with the reference that gives the best score; the first of equals.
   std::vector<double> row(const std::string& segment, std::span<const std::string> references) override {
     const Sequences own = sequences(segment);
     std::vector<double> best;
@@ -84,7 +84,8 @@ class ChrfReader : public RowReader {
     return result;
   }
 
-  // For each order: n-grams of the segment (none counts where the reference has none), of the reference, of both.
+  // Appends, for each order, the numbers of n-grams of the segment (none counts where the reference has none), of the
+  // reference, of both.
   static void append(const Symbols& own, const Symbols& other, NgramMatcher* matcher, std::vector<double>* row) {
     size_t n = 0;
     for (const int64_t matches : matcher->matches(own, {&other, 1})) {

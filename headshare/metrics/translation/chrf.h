@@ -1,5 +1,5 @@
-// chrF and chrF++ (Popović, 2015 and 2017) as sacreBLEU 2.6 computes them: F scores over n-grams of characters and,
-// for chrF++, words.
+// Computes chrF and chrF++ (Popović, 2015 and 2017) as sacreBLEU 2.6 does: F scores over n-grams of characters and, for
+// chrF++, words.
 #pragma once
 
 #include "headshare/metrics/translation/translation_metric.h"

@@ -16,7 +16,7 @@ EditTable::EditTable(const Words& reference, size_t length)
     : reference_(reference), length_(length), bands_(length + 1) {
   const auto columns = static_cast<int64_t>(reference.size()) + 1;
   const double ratio = static_cast<double>(reference.size()) / static_cast<double>(length);
-  // Of very unequal lengths, each row must still meet the one before.
+  // With very unequal lengths, each row must still meet the one before.
   const int64_t beam = ratio / 2 > static_cast<double>(kBeam)
                            ? static_cast<int64_t>(std::ceil(ratio / 2 + static_cast<double>(kBeam)))
                            : kBeam;
@@ -52,7 +52,7 @@ void EditTable::fill_row(uint32_t word, size_t row) {
   }
 }
 
-// Which edit led to a cell of current_: of equal ones the first that is tried.
+// Returns which edit led to a cell of current_: of equal ones the first that is tried.
 EditTable::Edit EditTable::edit(uint32_t word, size_t column) const {
   const int32_t* const up = previous_.data() + 1;
   const int32_t* const here = current_.data() + 1;
@@ -65,7 +65,7 @@ EditTable::Edit EditTable::edit(uint32_t word, size_t column) const {
   return up[column] + 1 == cost ? Edit::kDelete : Edit::kInsert;
 }
 
-// current_ as the base's.
+// Keeps current_ as the base's row.
 void EditTable::keep_row(uint32_t word, size_t row) {
   for (size_t column = bands_[row].begin; column < bands_[row].end; ++column) {
     costs_[at(row, column)] = current_[column + 1];

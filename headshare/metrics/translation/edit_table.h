@@ -1,4 +1,4 @@
-// Levenshtein distances of word sequences to one reference, near the diagonal only.
+// Computes Levenshtein distances of word sequences to one reference, near the diagonal only.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// How the words of a sequence and of its reference stand together after an edit distance.
+// An alignment says how the words of a sequence and of its reference stand together after an edit distance.
 struct WordAlignment {
   std::vector<int64_t> word_of = {};          // by reference word: the word it stands with, or behind (-1: none)
   std::vector<uint8_t> reference_wrong = {};  // by reference word: 1 where it is not there
@@ -18,20 +18,21 @@ class EditTable {
  public:
   using Words = std::vector<uint32_t>;
 
-  // For sequences of `length` words. Neither is empty.
+  // The table is for sequences of `length` words. Neither side is empty.
   EditTable(const Words& reference, size_t length);
 
-  // Makes `words` the base that others are compared with; its distance.
+  // Makes `words` the base that others are compared with; returns its distance.
   int32_t set_base(const Words& words);
-  // The distance of a sequence whose first `same` words (fewer than `length`) are the base's.
+  // Returns the distance of a sequence whose first `same` words (fewer than `length`) are the base's.
   int32_t distance(const Words& words, size_t same);
-  // Of the base. Where edits cost the same, words stand together, then words are left out, then inserted.
+  // Returns the alignment of the base. Where edits cost the same, words stand together, then words are left out, then
+  // inserted.
   WordAlignment base_alignment() const;
 
  private:
   enum class Edit : uint8_t { kNone, kKeep, kReplace, kDelete, kInsert };
 
-  // The columns of a row that are computed, and where they are kept.
+  // These columns of a row are computed; `offset` is where they are kept.
   struct Band {
     size_t begin = 0;
     size_t end = 0;
@@ -48,7 +49,7 @@ class EditTable {
   std::vector<Band> bands_;     // by row: by number of words
   std::vector<int32_t> costs_;  // of the base
   std::vector<Edit> edits_;
-  // Two whole rows, one column to the right: before the first there is none.
+  // These are two whole rows, one column to the right: before the first there is none.
   std::vector<int32_t> previous_;
   std::vector<int32_t> current_;
 };

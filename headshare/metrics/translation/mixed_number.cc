@@ -6,7 +6,8 @@
 namespace headshare {
 namespace {
 
-// numpy's sum of contiguous numbers: eight running sums in blocks of up to 128, halves above that. In T throughout.
+// Returns numpy's sum of contiguous numbers: eight running sums in blocks of up to 128, halves above that. It is in T
+// throughout.
 template <class T>
 T pairwise_sum(std::span<const T> x) {
   constexpr size_t kBlock = 128;

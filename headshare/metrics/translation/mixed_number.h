@@ -1,4 +1,4 @@
-// Numbers as Python programs with numpy 2 compute them, bit for bit: published intervals and p-values are made so.
+// Computes with numbers as Python programs with numpy 2 do, bit for bit: published intervals and p-values are made so.
 #pragma once
 
 #include <span>
@@ -6,8 +6,8 @@
 
 namespace headshare {
 
-// A Python float or a numpy.float32. An operation with a float32 is one of float32s: its other operand is rounded
-// first. All else is in double.
+// This is a Python float or a numpy.float32. An operation with a float32 is one of float32s: its other operand is
+// rounded first. All else is in double.
 struct MixedNumber {
   double value = 0;
   bool single = false;
@@ -38,7 +38,7 @@ struct MixedNumber {
   }
 };
 
-// numpy.array(numbers): of float32 when all are.
+// This is numpy.array(numbers): of float32 when all are.
 class MixedArray {
  public:
   explicit MixedArray(std::span<const MixedNumber> numbers);

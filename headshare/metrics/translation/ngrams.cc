@@ -16,14 +16,14 @@ void NgramMatcher::clear(size_t most) {
   count_.clear();
 }
 
-// That of `key`, or the free one where it belongs.
+// Returns the slot of `key`, or the free one where it belongs.
 NgramMatcher::Slot& NgramMatcher::slot(uint64_t key) {
   size_t at = (key * 0x9E3779B97F4A7C15ULL) >> shift_;
   while (slots_[at].round == round_ && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
   return slots_[at];
 }
 
-// `classes` are those of the (n-1)-grams before, those of the n-grams after.
+// `classes` holds the classes of the (n-1)-grams before, those of the n-grams after.
 void NgramMatcher::add_reference(const Symbols& symbols, size_t n, Classes* classes) {
   if (symbols.size() < n) return;
   const size_t places = symbols.size() - n + 1;

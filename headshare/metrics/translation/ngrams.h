@@ -1,4 +1,4 @@
-// Which n-grams of a sentence its references have too.
+// Finds which n-grams of a sentence its references have too.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ class NgramMatcher {
  public:
   explicit NgramMatcher(size_t orders) : orders_(orders) {}
 
-  // For n = 1 .. orders: how many n-grams of `candidate` the references have too. An n-gram counts at most as often as
-  // it is in the reference that has it most often.
+  // Returns, for n = 1 .. orders, how many n-grams of `candidate` the references have too. An n-gram counts at most as
+  // often as it is in the reference that has it most often.
   std::vector<int64_t> matches(const Symbols& candidate, std::span<const Symbols> references);
 
  private:
-  // Of the n-grams that begin at each place: their class, equal for equal n-grams; kNone where no reference has one.
+  // The n-grams that begin at each place have a class, equal for equal n-grams; kNone where no reference has one.
   using Classes = std::vector<uint32_t>;
   static constexpr uint32_t kNone = UINT32_MAX;
 

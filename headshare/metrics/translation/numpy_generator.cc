@@ -7,7 +7,8 @@ namespace {
 
 __extension__ using Product = unsigned __int128;
 
-// numpy.random.SeedSequence(seed).generate_state(4, uint64): hashes that spread the seed over a pool of four words.
+// This is numpy.random.SeedSequence(seed).generate_state(4, uint64): hashes that spread the seed over a pool of four
+// words.
 class SeedSequence {
  public:
   explicit SeedSequence(uint64_t seed) {
@@ -85,7 +86,7 @@ uint32_t NumpyGenerator::next32() {
   return static_cast<uint32_t>(next);
 }
 
-// Lemire's method (2019): the high half of a product, unless its low half says that it would not be uniform.
+// Draws by Lemire's method (2019): the high half of a product, unless its low half says that it would not be uniform.
 void NumpyGenerator::draw_below(uint32_t bound, std::span<uint32_t> out) {
   const uint32_t threshold = (0 - bound) % bound;
   for (uint32_t& one : out) {

@@ -1,4 +1,4 @@
-// The random numbers of numpy.random.default_rng(seed), bit for bit: sacreBLEU draws its resamples with them.
+// Draws the random numbers of numpy.random.default_rng(seed), bit for bit: sacreBLEU draws its resamples with them.
 #pragma once
 
 #include <array>
@@ -7,19 +7,19 @@
 
 namespace headshare {
 
-// PCG64 (O'Neill, 2014), seeded by numpy's SeedSequence.
+// This is PCG64 (O'Neill, 2014), seeded by numpy's SeedSequence.
 class NumpyGenerator {
  public:
   explicit NumpyGenerator(uint64_t seed);
 
-  // choice(bound, size=out.size()): numbers below `bound`, which is 1 .. 2^32 - 1, drawn with replacement.
+  // Draws as choice(bound, size=out.size()) does: numbers below `bound`, which is 1 .. 2^32 - 1, with replacement.
   void draw_below(uint32_t bound, std::span<uint32_t> out);
 
-  // integers(2, size=out.size(), dtype=bool) that follows on the bits drawn before.
+  // Draws as integers(2, size=out.size(), dtype=bool) does, following on the bits drawn before.
   void draw_bits(std::span<uint8_t> out);
 
  private:
-  // 128 bits: two words, the high one first.
+  // A number of 128 bits is two words, the high one first.
   struct Wide {
     uint64_t high = 0;
     uint64_t low = 0;

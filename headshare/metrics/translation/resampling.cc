@@ -26,7 +26,8 @@ void pause(const Resampling& resampling) {
   if (resampling.check_interrupted) resampling.check_interrupted();
 }
 
-// Of each system: the scores of all resamples. Sums are of single precision, added up in the order of the draws.
+// Returns, for each system, the scores of all resamples. Sums are of single precision, added up in the order of the
+// draws.
 std::vector<Scores> bootstrap_scores(const TranslationMetric& metric, const std::vector<SegmentTable>& systems,
                                      const Resampling& resampling) {
   const size_t columns = systems[0].columns;
@@ -58,13 +59,13 @@ Scores sorted(Scores scores) {
   return scores;
 }
 
-// Half of what is between the scores that leave a fortieth on each side.
+// Returns half of the distance between the scores that leave a fortieth on each side.
 double half_width(const Scores& sorted) {
   const size_t outside = sorted.size() / 40;
   return (MixedNumber(0.5) * (sorted[sorted.size() - outside - 1] - sorted[outside])).value;
 }
 
-// As likely as the samples are above what was found; the one that was found counts among them.
+// Returns how likely the samples are above what was found; the one that was found counts among them.
 double p_value(size_t above, int64_t samples) {
   return static_cast<double>(above + 1) / static_cast<double>(samples + 1);
 }
@@ -111,7 +112,7 @@ std::vector<SystemResult> paired_randomisation(const TranslationMetric& metric,
   std::vector<SystemResult> results = plain_scores(metric, systems);
   const size_t columns = systems[0].columns;
   const size_t segments = systems[0].segments();
-  // What the sums of a system gain where it takes a segment of the first one.
+  // A gain is what the sums of a system gain where it takes a segment of the first one.
   std::vector<std::vector<double>> gains(systems.size(), systems[0].values);
   std::vector<Scores> totals;
   for (size_t s = 0; s < systems.size(); ++s) {

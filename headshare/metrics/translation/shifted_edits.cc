@@ -16,7 +16,8 @@ constexpr int64_t kLongestRun = 10;
 constexpr int64_t kFarthestShift = 50;
 constexpr int64_t kMostCandidates = 1000;
 
-// words[start, start + length) moved to before words[target]; within the run: so that it begins there.
+// Moves words[start, start + length) to before words[target]; where that is within the run, the run begins there
+// afterwards.
 Words shift(Words words, int64_t start, int64_t length, int64_t target) {
   const auto size = static_cast<int64_t>(words.size());
   const auto begin = words.begin();
@@ -57,10 +58,10 @@ class ShiftSearch {
     int64_t target;
   };
 
-  // The greater gain, then the longer run, then the earlier, then the earlier target.
+  // The greater gain comes first, then the longer run, then the earlier, then the earlier target.
   static auto rank(const Shift& one) { return std::tuple(one.gain, one.length, -one.start, -one.target); }
 
-  // All runs that both sides have, by their places; those that begin with another run are runs as well.
+  // Tries all runs that both sides have, by their places; those that begin with another run are runs as well.
   void try_runs() {
     const auto count = static_cast<int64_t>(words_.size());
     const auto others = static_cast<int64_t>(reference_.size());
@@ -89,7 +90,8 @@ class ShiftSearch {
     return stands_at < start || stands_at >= start + length;
   }
 
-  // Behind the words that stand with the reference words at and inside the run, and with the one before it.
+  // Tries the places behind the words that stand with the reference words at and inside the run, and with the one
+  // before it.
   void try_targets(int64_t start, int64_t place, int64_t length) {
     int64_t before = -1;
     for (int64_t at = place - 1; at < place + length; ++at) {

@@ -1,4 +1,4 @@
-// What a score of a translation depends on, in sacreBLEU's form.
+// A signature says what a score of a translation depends on, in sacreBLEU's form.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// What else than the metric's settings goes into a signature.
+// These go into a signature besides the metric's settings.
 struct SignatureContext {
   size_t references = 1;
   std::optional<int64_t> bootstrap = {};      // resamples
@@ -17,7 +17,7 @@ struct SignatureContext {
   std::string version = {};                   // of the program: "headshare-0.1.0"
 };
 
-// "nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:headshare-0.1.0"
+// Returns "nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:headshare-0.1.0", for example.
 std::string signature(const TranslationMetric& metric, const SignatureContext& context);
 
 }  // namespace headshare

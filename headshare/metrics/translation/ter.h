@@ -1,4 +1,5 @@
-// TER (Snover et al., 2006) as sacreBLEU 2.6 computes it: edits and shifts of runs of words, per word of the reference.
+// Computes TER (Snover et al., 2006) as sacreBLEU 2.6 does: edits and shifts of runs of words, per word of the
+// reference.
 #pragma once
 
 #include "headshare/metrics/translation/tercom_words.h"

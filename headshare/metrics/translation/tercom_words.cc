@@ -15,12 +15,12 @@ struct Range {
   int32_t last;
 };
 
-// Signs that stand with Asian scripts, and signs as wide as their characters.
+// These signs stand with Asian scripts, or are as wide as their characters.
 constexpr Range kSigns[] = {{0x3001, 0x3002}, {0x3008, 0x3011}, {0x3014, 0x301F}, {0x30FB, 0x30FB},
                             {0xFF01, 0xFF02}, {0xFF08, 0xFF09}, {0xFF0C, 0xFF0C}, {0xFF0E, 0xFF0E},
                             {0xFF1A, 0xFF1B}, {0xFF1F, 0xFF1F}, {0xFF61, 0xFF65}};
 
-// Characters that become words, up to U+3F22 as sacreBLEU has it. Its rules for runs of kana ask for such a run from
+// These characters become words, up to U+3F22 as sacreBLEU has it. Its rules for runs of kana ask for such a run from
 // the beginning of the line to its end, but there a blank was put before: they never apply.
 constexpr Range kCharacters[] = {{0x2E80, 0x2EFF}, {0x31C0, 0x31EF}, {0x3200, 0x4DBF},
                                  {0x4E00, 0x9FFF}, {0xF900, 0xFAFF}, {0xFE30, 0xFE4F}};
@@ -37,7 +37,7 @@ std::string normalize_western(std::string_view line) {
   return separate_points(replace_all(separate_signs(text), "'s ", " 's "));
 }
 
-// Each code point that `chosen` names with blanks around it, or without it.
+// Puts blanks around each code point that `chosen` names, or leaves it out.
 template <class Chosen>
 std::string change_characters(std::string_view text, bool keep, Chosen chosen) {
   std::string out;

@@ -1,4 +1,4 @@
-// How TER cuts lines into words: Tercom's normalization, as sacreBLEU has it.
+// Cuts lines into words for TER: this is Tercom's normalization, as sacreBLEU has it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct TercomOptions {
                                 // signs are left out
 };
 
-// `line` (valid UTF-8) with white space between its words; split_words() gives them.
+// Returns `line` (valid UTF-8) with white space between its words; split_words() gives them.
 std::string tercom_words(const TercomOptions& options, std::string_view line);
 
 }  // namespace headshare

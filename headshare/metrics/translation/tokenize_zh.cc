@@ -9,8 +9,9 @@
 namespace headshare {
 namespace {
 
-// sacreBLEU's blocks. Two of its ranges are meant to be U+20000..U+2A6D6 and U+2F800..U+2FA1D, but are written as
-// texts of two characters, so that they compare as U+2001..U+2A6D and U+2F81..U+2FA1. Published scores are made so.
+// These are sacreBLEU's blocks. Two of its ranges are meant to be U+20000..U+2A6D6 and U+2F800..U+2FA1D, but are
+// written as texts of two characters, so that they compare as U+2001..U+2A6D and U+2F81..U+2FA1. Published scores are
+// made so.
 bool is_chinese(int32_t c) {
   constexpr int32_t kBlocks[][2] = {{0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x303F},
                                     {0x3100, 0x312F}, {0x31A0, 0x31BF}, {0x31C0, 0x31EF}, {0x3200, 0x33FF},

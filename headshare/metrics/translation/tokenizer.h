@@ -1,4 +1,4 @@
-// How BLEU cuts lines into words: sacreBLEU's tokenizers, by their names there.
+// Cuts lines into words for BLEU, by sacreBLEU's tokenizers under their names there.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@ namespace headshare {
 
 enum class BleuTokenizer { k13a, kIntl, kChar, kNone, kZh };
 
-// "13a", "intl", "char", "none", "zh": as signatures say it.
+// Returns "13a", "intl", "char", "none", "zh", as signatures say it.
 std::string tokenizer_name(BleuTokenizer tokenizer);
 
-// `line` (valid UTF-8) with white space between its words; split_words() gives them.
+// Returns `line` (valid UTF-8) with white space between its words; split_words() gives them.
 std::string tokenize(BleuTokenizer tokenizer, std::string_view line);
 
-// mteval-v13a.pl's rules for Western languages.
+// Follows mteval-v13a.pl's rules for Western languages.
 std::string tokenize_13a(std::string_view line);
-// mteval-v14.pl's: punctuation and symbols of all of Unicode are set apart, but between digits.
+// Follows mteval-v14.pl's rules: punctuation and symbols of all of Unicode are set apart, but between digits.
 std::string tokenize_intl(std::string_view line);
-// Chinese characters one by one, all else as 13a does without its entities.
+// Sets Chinese characters apart one by one, and all else as 13a does without its entities.
 std::string tokenize_zh(std::string_view line);
 
 }  // namespace headshare

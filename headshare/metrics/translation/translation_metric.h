@@ -1,5 +1,5 @@
-// Scores of translations as sacreBLEU 2.6 computes them, to the last printed digit. A metric takes every segment
-// (line) once, into a few sums; the score of a corpus, of a resample and of a mixture of systems is that of sums.
+// Scores translations as sacreBLEU 2.6 does, to the last printed digit. A metric takes every segment (line) once, into
+// a few sums; the score of a corpus, of a resample and of a mixture of systems is that of sums.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace headshare {
 using Segments = std::vector<std::string>;     // lines of valid UTF-8
 using ReferenceTexts = std::vector<Segments>;  // one or more translations of each segment: [reference][segment]
 
-// A few numbers of each segment; whole numbers, but for TER's mean length of several references.
+// A table has a few numbers of each segment; whole numbers, but for TER's mean length of several references.
 struct SegmentTable {
   size_t columns = 0;
   std::vector<double> values = {};  // [segments, columns]
@@ -24,7 +24,7 @@ struct SegmentTable {
   std::span<const double> row(size_t segment) const { return {values.data() + segment * columns, columns}; }
 };
 
-// "case", "mixed": a part of a signature.
+// A signature has such parts: "case", "mixed".
 using SignaturePart = std::pair<std::string, std::string>;
 
 // Makes the rows of a table, one segment after the other.
@@ -42,10 +42,10 @@ class TranslationMetric {
   virtual std::string name() const = 0;                     // "BLEU", "chrF2++", "TER"
   virtual std::vector<SignaturePart> settings() const = 0;  // as sacreBLEU's signature orders them
   virtual size_t columns() const = 0;                       // of its tables
-  // The score, in per cent, of summed rows. `sums` may be of single precision: then it is computed in that, as
+  // Returns the score, in per cent, of summed rows. `sums` may be of single precision: then it is computed in that, as
   // sacreBLEU's resampling does.
   virtual MixedNumber score(std::span<const MixedNumber> sums) const = 0;
-  // What sacreBLEU prints behind the score: "60.1/33.2/... (BP = 1.000 ...)". Empty for chrF and TER.
+  // Returns what sacreBLEU prints behind the score: "60.1/33.2/... (BP = 1.000 ...)". It is empty for chrF and TER.
   virtual std::string detail(std::span<const MixedNumber> sums) const;
 
   // Throws Error unless there is a segment and every reference has as many as the system.
@@ -55,7 +55,7 @@ class TranslationMetric {
   virtual std::unique_ptr<RowReader> reader() const = 0;
 };
 
-// The sums of the columns, in the order of the segments.
+// Returns the sums of the columns, in the order of the segments.
 std::vector<MixedNumber> column_sums(const SegmentTable& table);
 
 }  // namespace headshare

@@ -90,7 +90,8 @@ TEST(EditTableTest, DistancesFromAPrefixAreThoseOfTheWhole) {
   EXPECT_EQ(EditTable(reference, 5).set_base(other), 4);
 }
 
-// The published example of numpy's default generator; the others are compared in tests/oracles.
+// The expected numbers are the published example of numpy's default generator; the others are compared in
+// tests/oracles.
 TEST(NumpyGeneratorTest, DrawsNumpysNumbers) {
   NumpyGenerator generator(12345);
   std::vector<uint32_t> numbers(8);
@@ -114,7 +115,8 @@ double score_of(const TranslationMetric& metric, const ReferenceTexts& reference
   return metric.score(column_sums(metric.measure(kSystem, references))).value;
 }
 
-// By hand: 1-grams 7 of 8, 2-grams 4 of 6, 3-grams 1 of 4 ("on the mat"), 4-grams 0 of 3, smoothed to 1/2 of 3.
+// Counting by hand gives: 1-grams 7 of 8, 2-grams 4 of 6, 3-grams 1 of 4 ("on the mat"), 4-grams 0 of 3, smoothed to
+// 1/2 of 3.
 TEST(BleuTest, CountsOverReferencesAndSmooths) {
   const Bleu bleu({});
   const std::vector<MixedNumber> sums = column_sums(bleu.measure(kSystem, kReferences));

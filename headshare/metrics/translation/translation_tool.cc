@@ -1,5 +1,5 @@
-// For tests/oracles/test_translation_scores.py and bench/translation_scores only: one JSON request a line on standard
-// input, one JSON answer a line on standard output.
+// This program is for tests/oracles/test_translation_scores.py and bench/translation_scores only. It takes one JSON
+// request a line on standard input and gives one JSON answer a line on standard output.
 //   {"do": "tokenize", "tokenizer": "13a", "texts": [...]}             {"words": [[...], ...]}
 //   {"do": "tokenize", "tokenizer": "tercom", OPTIONS, "texts": [...]}
 //   {"do": "draw", "seed": 1, "bound": 10, "count": 5}                 {"numbers": [...]}, for a bound of 2: {"bits"}

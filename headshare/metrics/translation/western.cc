@@ -6,14 +6,14 @@ namespace {
 bool is_digit(char c) { return '0' <= c && c <= '9'; }
 bool is_point(char c) { return c == '.' || c == ','; }
 
-// mteval's class: the blank belongs to it.
+// Tells whether mteval's class has `c`: the blank belongs to it.
 bool is_sign(char c) {
   return ('{' <= c && c <= '~') || ('[' <= c && c <= '`') || (' ' <= c && c <= '&') || ('(' <= c && c <= '+') ||
          (':' <= c && c <= '@') || c == '/';
 }
 
-// Pairs of neighbours that `first` and `second` describe, none overlapping, are written with blanks: one between
-// them, and one before or behind them.
+// Writes pairs of neighbours that `first` and `second` describe, none overlapping, with blanks: one between them, and
+// one before or behind them.
 template <class First, class Second>
 std::string separate_pairs(std::string_view text, bool before, First first, Second second) {
   std::string out;

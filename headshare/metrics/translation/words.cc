@@ -6,7 +6,7 @@
 namespace headshare {
 namespace {
 
-// How many bytes of white space begin at `at`; 0: none does.
+// Returns how many bytes of white space begin at `at`; 0 where none does.
 size_t space_bytes(std::string_view text, size_t at) {
   const auto byte = static_cast<unsigned char>(text[at]);
   if (byte < 0x80) return is_white_space(byte) ? 1 : 0;

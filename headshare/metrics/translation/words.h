@@ -1,4 +1,4 @@
-// Lines and words as Python's str methods cut them. All texts are valid UTF-8.
+// Cuts lines and words as Python's str methods do. All texts are valid UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace headshare {
 std::string_view strip_right(std::string_view text);  // str.rstrip()
 std::string_view strip(std::string_view text);        // str.strip()
 
-// str.split(): views into `text`.
+// Splits as str.split() does: views into `text`.
 std::vector<std::string_view> split_words(std::string_view text);
 
-// The code points of `text`, which is valid UTF-8.
+// Returns the code points of `text`, which is valid UTF-8.
 std::vector<int32_t> code_points_of(std::string_view text);
 
 // Numbers words from 0 in the order in which they come.

@@ -1,4 +1,4 @@
-// An analysis as JSON: the schema of `headshare analyze --json`, described in docs/results-format.md.
+// Writes an analysis as JSON: the schema of `headshare analyze --json`, described in docs/results-format.md.
 #pragma once
 
 #include <nlohmann/json.hpp>

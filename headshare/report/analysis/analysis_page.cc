@@ -27,7 +27,7 @@ std::string facts_html(const HeadAnalysis& analysis) {
          fact("Key width of all heads", count_text(analysis.full_key_width)) + "</dl>\n";
 }
 
-// A number with its change against the model as it is.
+// Returns a number with its change against the model as it is.
 HtmlCell cost_cell(const std::string& text, double after, double before) {
   HtmlCell cell = number_cell(text, after);
   if (after != before) cell.html += "<span class=\"sub\">" + number_cell(change_text(after, before)).html + "</span>";

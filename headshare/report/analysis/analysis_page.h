@@ -1,4 +1,4 @@
-// The page that `headshare analyze --html` writes: one file, without a network.
+// Writes the page of `headshare analyze --html`: one file, without a network.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// Of an analysis of at least one layer. The names in it are not trusted: every text is escaped.
+// Returns the page of an analysis of at least one layer. The names in it are not trusted: every text is escaped.
 std::string analysis_page(const HeadAnalysis& analysis);
 
 }  // namespace headshare

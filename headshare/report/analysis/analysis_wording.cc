@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kSmallError = 0.1;
 
-// What conversions of this model are to save.
+// Returns the cost that conversions of this model are to save.
 int64_t cost_of(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
   return analysis.decodes() ? row.size.cache_bytes_per_token : row.size.attention_parameters;
 }
@@ -20,7 +20,7 @@ std::string cost_name(const HeadAnalysis& analysis) { return analysis.decodes() 
 
 std::string counted(int64_t count, const char* noun) { return plural(static_cast<size_t>(count), noun); }
 
-// The layer with the two heads that are most alike by their weights.
+// Returns the layer with the two heads that are most alike by their weights.
 const LayerAnalysis& most_redundant(const HeadAnalysis& analysis) {
   const auto by_pair = [](const LayerAnalysis& a, const LayerAnalysis& b) {
     return most_alike(a.weights)->similarity < most_alike(b.weights)->similarity;
@@ -69,7 +69,7 @@ bool is_slow(const HeadAnalysis& analysis, const ConversionAnalysis* row) {
   return time_share(analysis, *row).value_or(1) > kMostTime;
 }
 
-// ", 124% more time", "" where it is not known.
+// Returns ", 124% more time", "" where it is not known.
 std::string time_text(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
   const std::optional<double> share = time_share(analysis, row);
   if (!share) return "";
@@ -78,7 +78,7 @@ std::string time_text(const HeadAnalysis& analysis, const ConversionAnalysis& ro
   return join_text(", ", std::abs(change), "% ", change > 0 ? "more" : "less", " time");
 }
 
-// "(-50%) at an error of 5.00%, 12% less time"
+// Returns "(-50%) at an error of 5.00%, 12% less time", for example.
 std::string price_text(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
   return join_text(
       "(",
@@ -86,14 +86,15 @@ std::string price_text(const HeadAnalysis& analysis, const ConversionAnalysis& r
       ") at an error of ", error_text(error_of(row)), time_text(analysis, row));
 }
 
-// The one that saves most, of those the closest; `all` is not empty.
+// Returns the conversion that saves most, of equals the closest; `all` is not empty.
 const ConversionAnalysis& saves_most(const HeadAnalysis& analysis, const Candidates& all) {
   return **std::min_element(all.begin(), all.end(), [&](const auto* a, const auto* b) {
     return std::pair(cost_of(analysis, *a), error_of(*a)) < std::pair(cost_of(analysis, *b), error_of(*b));
   });
 }
 
-// Of conversions with a small error, not empty: the recommendation, and what saves more and takes more time.
+// Recommends one of the conversions with a small error, of which there is at least one, and names what saves more and
+// takes more time.
 std::string recommendation(const HeadAnalysis& analysis, const Candidates& small) {
   const std::string cost = cost_name(analysis);
   const std::string keep = join_text("keep", small.size() == 1 ? "s" : "", " the ", error_name(analysis), " within ",

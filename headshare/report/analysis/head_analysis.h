@@ -1,4 +1,4 @@
-// How redundant a model's heads are, as plain facts: what `headshare analyze` found.
+// Holds how redundant a model's heads are, as plain facts: what `headshare analyze` found.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// The share of energy that widths are given for.
+// Widths are given for this share of energy.
 inline constexpr double kEnergyShare = 0.9;
 
 // Squared singular values say how a map's energy, its squared Frobenius norm, is spread over dimensions.
@@ -20,23 +20,24 @@ struct Spectrum {
   int64_t dimensions = 0;        // of the keys behind the map; those beyond `values` have no energy
 
   double energy() const;
-  // The share of the energy that each value holds; they sum to 1. Zeros where there is no energy.
+  // Returns the share of the energy that each value holds; they sum to 1. The shares are zeros where there is no
+  // energy.
   std::vector<double> shares() const;
-  // The least width whose values hold at least `share` of the energy.
+  // Returns the least width whose values hold at least `share` of the energy.
   int64_t width_for(double share) const;
 };
 
-// How alike two heads are, for each pair: [H][H], symmetric.
+// This tells for each pair how alike two heads are: [H][H], symmetric.
 using HeadSimilarity = std::vector<std::vector<double>>;
 
-// The two different heads with the largest similarity, counted from 0; nothing where there is one head.
+// These are the two different heads with the largest similarity, counted from 0; nothing where there is one head.
 struct HeadPair {
   size_t first = 0;
   size_t second = 0;
   double similarity = 0;
 };
 std::optional<HeadPair> most_alike(const HeadSimilarity& heads);
-// Over all pairs of different heads; nothing where there is one head.
+// Returns the mean over all pairs of different heads; nothing where there is one head.
 std::optional<double> mean_similarity(const HeadSimilarity& heads);
 
 struct LayerAnalysis {
@@ -48,7 +49,7 @@ struct LayerAnalysis {
   HeadSimilarity maps;     // 1 - mean Jensen-Shannon divergence of attention, in bits; empty without a text
 };
 
-// What a conversion would do to one layer. Errors are relative and those that `convert` reports.
+// This is what a conversion would do to one layer. Errors are relative and those that `convert` reports.
 struct LayerCost {
   double scores = 0;
   double values = 0;                  // of what heads make of values
@@ -57,7 +58,7 @@ struct LayerCost {
   double larger() const;  // of the errors of scores and values
 };
 
-// A way to make the heads of the model share, and what it would cost and save.
+// This is a way to make the heads of the model share, with what it would cost and save.
 struct ConversionAnalysis {
   std::string scheme;             // "collaborative"; of the model as it is its own
   std::string name;               // "collaborative 384" (its key width), "gqa:4"
@@ -67,7 +68,7 @@ struct ConversionAnalysis {
   ModelSize size = {};
   std::optional<double> milliseconds = {};  // measured: one attention layer, see HeadAnalysis::timed_tokens
 
-  // Means over layers.
+  // They return means over layers.
   double scores() const;
   double values() const;
   double larger() const;
@@ -85,10 +86,10 @@ struct HeadAnalysis {
   int64_t full_key_width = 0;  // of all heads together
   bool rotary = false;
   std::vector<std::string> text = {};  // the sample's files; empty without
-  int64_t text_tokens = 0;             // of them, those that weigh maps and errors
-  int64_t map_tokens = 0;              // and those whose attention maps and outputs were compared
-  int64_t iterations = 0;              // of each decomposition, at most
-  int64_t convert_iterations = 0;      // and those that `headshare convert` takes by default
+  int64_t text_tokens = 0;             // tokens of the text that weigh maps and errors
+  int64_t map_tokens = 0;              // tokens whose attention maps and outputs were compared
+  int64_t iterations = 0;              // most iterations of each decomposition
+  int64_t convert_iterations = 0;      // iterations that `headshare convert` takes by default
   int64_t timed_tokens = 0;            // in the cache of a decoding step, or read at once by an encoder
   // While times were measured, threads waited for a core a tenth of the time or longer: other programs had it.
   bool busy = false;

@@ -83,7 +83,7 @@ TEST(AnalysisWording, NamesTheConversionThatSavesMostForLittle) {
   EXPECT_THAT(finding_text(lossy), HasSubstr("No conversion saves cache"));
 }
 
-// What saves memory and takes more time says so, and is not recommended.
+// A conversion that saves memory and takes more time says so, and is not recommended.
 TEST(AnalysisWording, NeverRecommendsWhatIsSlow) {
   HeadAnalysis analysis = example();
   ConversionAnalysis& skv = analysis.conversions[1];
@@ -135,7 +135,7 @@ TEST(AnalysisWording, MarksTimesOfABusyMachine) {
   EXPECT_EQ(to_json(analysis)["busy_machine"], true);
 }
 
-// What is no number is no small error.
+// An error that is no number is no small error.
 TEST(AnalysisWording, NeverRecommendsWhatIsNoNumber) {
   HeadAnalysis damaged = example();
   damaged.conversions[0].layers[0].scores = damaged.conversions[0].layers[0].values = NAN;
@@ -196,7 +196,7 @@ TEST(AnalysisPage, HoldsEveryPartAndEscapesNames) {
   EXPECT_THAT(analysis_page(with_text), Not(HasSubstr("nan")));
 }
 
-// Cells of many heads share a path: no text for each.
+// The cells of many heads share a path, so that not each has a text.
 TEST(AnalysisPage, OfManyHeadsStaysSmall) {
   constexpr size_t kHeads = 96;
   HeadAnalysis analysis = example();

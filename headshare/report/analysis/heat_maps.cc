@@ -1,4 +1,4 @@
-// How alike heads are, as heat maps.
+// Draws as heat maps how alike heads are.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,7 +21,7 @@ constexpr int kLegendCells = 20;
 constexpr size_t kMostSingleHeads = 32;
 constexpr int kStrengths = 25;  // of cells that are drawn together
 
-// From a similarity to a colour and its strength.
+// Maps a similarity to a colour and its strength.
 struct HeatScale {
   double low = 0, high = 1;
   bool diverging = false;  // from 0 on both sides, with a colour for each sign
@@ -34,7 +34,7 @@ struct HeatScale {
   std::string css(double value) const { return diverging && value < 0 ? "heat below" : "heat"; }
 };
 
-// Of pairs of different heads in all layers.
+// Returns the scale for the pairs of different heads in all layers.
 HeatScale heat_scale(const HeadAnalysis& analysis, HeadSimilarity LayerAnalysis::*kind, bool diverging) {
   double low = 1, high = -1;
   for (const LayerAnalysis& layer : analysis.layer) {
@@ -57,16 +57,16 @@ struct HeatMap {
   HeatScale scale;
 };
 
-// Of which each can be pointed at, and read in a table.
+// Tells whether a map's cells can each be pointed at, and read in a table.
 bool has_single_cells(const HeatMap& map) { return map.heads.size() <= kMostSingleHeads; }
 
-// With a real minus sign.
+// Writes a similarity with a real minus sign.
 std::string signed_text(double value) {
   const std::string text = similarity_text(value);
   return text.front() == '-' ? "−" + text.substr(1) : text;
 }
 
-// Every how many heads have their number beside the map.
+// Returns n where every n-th head has its number beside the map.
 size_t label_step(double cell, double room) { return static_cast<size_t>(std::max(1.0, std::ceil(room / cell))); }
 
 void draw_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
@@ -85,7 +85,7 @@ void draw_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
   }
 }
 
-// "head 7: most alike is head 12, 0.83"
+// Returns "head 7: most alike is head 12, 0.83", for example.
 std::string row_text(const HeatMap& map, size_t head) {
   size_t best = head == 0 ? 1 : 0;
   for (size_t j = 0; j < map.heads.size(); ++j) {
@@ -94,7 +94,7 @@ std::string row_text(const HeatMap& map, size_t head) {
   return join_text("head ", head + 1, ": most alike is head ", best + 1, ", ", signed_text(map.heads[head][best]));
 }
 
-// The cells of many heads, drawn together where they look alike: a group for each would make pages of many MB. A row
+// Draws the cells of many heads together where they look alike: a group for each would make pages of many MB. A row
 // tells its largest value; the JSON has all numbers.
 void draw_many_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
   std::map<std::pair<std::string, int>, std::vector<Box>> boxes;  // by colour and strength, in steps

@@ -1,4 +1,4 @@
-// What each conversion costs against what it saves.
+// Draws what each conversion costs against what it saves.
 #include <algorithm>
 #include <functional>
 

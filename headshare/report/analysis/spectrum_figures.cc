@@ -1,4 +1,4 @@
-// How layers' energy is spread over dimensions, as curves.
+// Draws as curves how layers' energy is spread over dimensions.
 #include <algorithm>
 #include <array>
 
@@ -14,13 +14,13 @@ namespace {
 
 constexpr size_t kCurvePoints = 160;  // at most
 
-// What is drawn of a spectrum at one dimension.
+// This point of a spectrum is drawn at one dimension.
 struct CurveAt {
   double dimension = 0;  // share of all, from 0
   double value = 0;
 };
 
-// Every n-th of them and the last.
+// Returns every n-th of the points and the last.
 std::vector<CurveAt> thinned(std::vector<CurveAt> all) {
   const size_t step = (all.size() + kCurvePoints - 1) / kCurvePoints;
   std::vector<CurveAt> kept;
@@ -34,7 +34,7 @@ double dimension_of(const Spectrum& spectrum, size_t values) {
          static_cast<double>(std::max<int64_t>(1, spectrum.dimensions));
 }
 
-// The share of the energy that the first dimensions hold.
+// Returns the share of the energy that the first dimensions hold.
 std::vector<CurveAt> energy_curve(const Spectrum& spectrum) {
   std::vector<CurveAt> curve = {{0, 0}};
   double sum = 0;
@@ -46,7 +46,7 @@ std::vector<CurveAt> energy_curve(const Spectrum& spectrum) {
   return thinned(std::move(curve));
 }
 
-// Singular values against the largest.
+// Returns singular values against the largest.
 std::vector<CurveAt> value_curve(const Spectrum& spectrum) {
   std::vector<CurveAt> curve;
   for (const double value : spectrum.values) {
@@ -61,7 +61,7 @@ std::vector<PlotPoint> on_paper(const std::vector<CurveAt>& curve, const Scale& 
   return points;
 }
 
-// Some points of a curve, each with its value: `text` says it.
+// Draws some points of a curve, each with its value: `text` says it.
 template <class Text>
 void draw_values(SvgPlot* plot, const std::vector<CurveAt>& curve, const std::vector<PlotPoint>& points,
                  SeriesStyle style, const Text& text) {
@@ -133,7 +133,7 @@ HtmlFigure energy_figure(const LayerAnalysis& layer, size_t number) {
   return figure;
 }
 
-// As many layers as have room for their names, from the first to the last.
+// Returns as many layers as have room for their names, from the first to the last.
 std::vector<size_t> named_layers(size_t layers) {
   constexpr size_t kMost = 12;
   std::vector<size_t> chosen;
@@ -142,7 +142,7 @@ std::vector<size_t> named_layers(size_t layers) {
   return chosen;
 }
 
-// The layers that are drawn, on paper.
+// These are the layers that are drawn, on paper.
 struct ValueLines {
   Scale across, up;
   std::vector<std::vector<CurveAt>> curves;

@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-// One line: fields in the order they are added, with their names.
+// A line has fields in the order they are added, with their names.
 class Line {
  public:
   void add(const std::string& name, const std::string& text) {
@@ -72,13 +72,13 @@ void add_subject(Line* line, const Results& results) {
   line->add("part", results.subject.has_test_part ? "test" : "validation");
 }
 
-// "bits-per-byte" as a column: "bits_per_byte".
+// Returns "bits_per_byte" for "bits-per-byte": the name of a column.
 std::string column_name(std::string score) {
   std::replace(score.begin(), score.end(), '-', '_');
   return score;
 }
 
-// The scores that any model has, so that all lines have the same columns.
+// Returns the scores that any model has, so that all lines have the same columns.
 std::vector<std::string> score_names(const std::vector<Results>& all) {
   std::vector<std::string> names;
   for (const Results& results : all) {

@@ -28,7 +28,7 @@ Results example() {
   return results;
 }
 
-// RFC 4180 read back: records of fields.
+// Reads RFC 4180 back: records of fields.
 std::vector<std::vector<std::string>> read_csv(const std::string& csv) {
   std::vector<std::vector<std::string>> records(1, {""});
   bool quoted = false;
@@ -98,7 +98,7 @@ TEST(CsvTest, QuotesNamesOfScores) {
   }
 }
 
-// By which `report --overwrite` tells our files from others.
+// `report --overwrite` tells our files from others by this mark.
 TEST(MarkTest, LeadsEveryFile) {
   const std::vector<Results> all = {example()};
   const std::vector<Results> tasks = {tuned_results({tuned_cell("mha", 0, 40, 60)})};
@@ -128,7 +128,7 @@ TEST(LatexTest, AccuraciesHaveTheirInterval) {
   EXPECT_THAT(latex_tables({example()}), Not(HasSubstr("\\pm0.55$ $[")));
 }
 
-// What a paper needs around the numbers: a float that text can refer to, with another label for each.
+// A paper needs this around the numbers: a float that text can refer to, with another label for each.
 TEST(LatexTest, TablesHaveACaptionAndALabel) {
   const std::string tables = latex_tables({example(), example()});
   const auto count = [&](const std::string& part) {
@@ -137,7 +137,7 @@ TEST(LatexTest, TablesHaveACaptionAndALabel) {
     return found;
   };
   EXPECT_EQ(count("\\begin{table}\n\\centering\n\\caption{Language model: Two seeds cannot separate noise"), 2u);
-  // No wider than the text: a table has its own size within the float, whatever size surrounds that.
+  // The table is no wider than the text: it has its own size within the float, whatever size surrounds that.
   const std::string shrunk =
       "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n\\begin{tabular}";
   EXPECT_EQ(count("\\label{tab:language-model}\n" + shrunk), 1u);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kNeeds = "% needs \\usepackage{booktabs,graphicx}\n";
 
-// Every character that LaTeX reads as a command, as text.
+// Writes every character that LaTeX reads as a command as text.
 std::string escaped(const std::string& text) {
   static const std::map<char, std::string> kCommands = {{'\\', "\\textbackslash{}"},
                                                         {'~', "\\textasciitilde{}"},
@@ -53,7 +53,7 @@ void replace_all(std::string* text, const std::string& from, const std::string& 
   }
 }
 
-// Numbers in mathematics, so that a minus is one; a dash where there is none.
+// Writes numbers in mathematics, so that a minus is one; a dash where there is none.
 std::string number(std::string text) {
   if (text == "-") return "--";
   replace_all(&text, "±", "\\pm");
@@ -62,7 +62,7 @@ std::string number(std::string text) {
   return "$" + text + "$";
 }
 
-// Thousands without the blank that mathematics puts behind a comma.
+// Writes thousands without the blank that mathematics puts behind a comma.
 std::string count(int64_t value) {
   std::string text = count_text(value);
   replace_all(&text, ",", "{,}");
@@ -97,17 +97,17 @@ std::string row_text(const Results& results, const VariantRow& row, bool best) {
   return line + " \\\\\n";
 }
 
-// A table in its own size, but no wider than the text: \small alone is not enough for ten columns of numbers.
+// This sets a table in its own size, but no wider than the text: \small alone is not enough for ten columns of numbers.
 constexpr const char* kShrunk = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
 
-// A float around a tabular, which `text` ends.
+// Returns a float around a tabular, which `text` ends.
 std::string with_caption(const std::string& comments, const std::string& caption, const std::string& label,
                          const std::string& text) {
   return join_text(comments, "\\begin{table}\n\\centering\n\\caption{", caption, "}\n\\label{tab:", label, "}\n",
                    kShrunk, text, "\\bottomrule\n\\end{tabular}}\n\\end{table}\n");
 }
 
-// What \label takes: small letters, digits and hyphens.
+// Returns what \label takes: small letters, digits and hyphens.
 std::string label_text(const std::string& name) {
   std::string made;
   for (const char c : name) {
@@ -118,7 +118,7 @@ std::string label_text(const std::string& name) {
   return made.empty() ? "comparison" : made.substr(0, kLongest);
 }
 
-// What was found, and what the numbers are.
+// Says what was found, and what the numbers are.
 std::string caption_of(const Results& results, const std::vector<VariantRow>& rows) {
   std::string text = join_text(subject_title(results.subject), ": ", comparison_finding(results, rows), ".");
   if (most_seeds(rows) > 1) text += " Means with standard deviations over seeds.";
@@ -131,7 +131,7 @@ std::string caption_of(const Results& results, const std::vector<VariantRow>& ro
   return escaped(text);
 }
 
-// Of a benchmark: a second table, a column for each task.
+// Returns the second table of a benchmark, with a column for each task.
 std::string task_table(const Results& results, const std::vector<VariantRow>& rows, const std::string& label) {
   const std::vector<TaskColumn> columns = task_columns(results.subject, rows);
   if (columns.empty()) return "";
@@ -152,7 +152,7 @@ std::string task_table(const Results& results, const std::vector<VariantRow>& ro
   return with_caption("\n", escaped(caption), label + "-tasks", text);
 }
 
-// Lines of a comment; a line feed inside would end it.
+// Returns lines of a comment; a line feed inside would end it.
 std::string comment(const std::string& text) { return "% " + printable(text) + "\n"; }
 
 std::string latex_table(const Results& results, const std::string& label) {
@@ -173,7 +173,7 @@ std::string latex_table(const Results& results, const std::string& label) {
   return with_caption(notes + kNeeds, caption_of(results, rows), label, text) + task_table(results, rows, label);
 }
 
-// The benchmarks side by side; "" where these are no table.
+// Returns the benchmarks side by side; "" where these are no table.
 std::string latex_benchmarks_table(const std::vector<Results>& all) {
   const BenchmarksTable table(all);
   if (!table.is_one()) return "";

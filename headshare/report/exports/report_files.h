@@ -1,4 +1,4 @@
-// The files a comparison leaves beside its models.
+// A comparison leaves these files beside its models.
 #pragma once
 
 #include "headshare/base/file.h"

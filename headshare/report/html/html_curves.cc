@@ -1,4 +1,4 @@
-// The figure of learning curves.
+// Draws the figure of learning curves.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -47,7 +47,7 @@ std::vector<Curve> curves_of(const ReportView& view) {
   return curves;
 }
 
-// What the figure shows: x is the step, or the time where that was made equal.
+// The figure has these axes: x is the step, or the time where that was made equal.
 struct CurveAxes {
   bool by_time = false;
   Scale across;
@@ -109,7 +109,7 @@ std::string curve_data(const std::vector<Curve>& curves, const std::string& capt
 
 constexpr size_t kMostDots = 25;  // of a curve, that show their values
 
-// How many have their lowest loss before the end, or that none has.
+// Says how many have their lowest loss before the end, or that none has.
 std::string title_of(const ReportView& view, const std::vector<Curve>& curves) {
   const auto early = static_cast<size_t>(std::count_if(curves.begin(), curves.end(), [](const Curve& curve) {
     const auto lowest = std::min_element(curve.mean.begin(), curve.mean.end(), [](const auto& a, const auto& b) {
@@ -139,7 +139,7 @@ std::string point_text(const CurveAxes& axes, const CurvePoint& point) {
                                 : " at step " + std::to_string(point.step));
 }
 
-// The faint line of each seed; its last point shows where it ends.
+// Draws the faint line of each seed; its last point shows where it ends.
 void draw_seeds(SvgPlot* plot, const CurveAxes& axes, const Curve& curve, SeriesStyle style) {
   if (curve.seeds.size() < 2) return;
   for (const Cell* seed : curve.seeds) {

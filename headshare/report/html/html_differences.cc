@@ -1,4 +1,4 @@
-// The figure of differences to the reference.
+// Draws the figure of differences to the reference.
 #include <algorithm>
 #include <cmath>
 
@@ -16,8 +16,8 @@ constexpr double kFirstLane = 52;
 constexpr double kHalf = kLane / 2;
 const Box kColumns{kNameColumn, kFirstLane, 292, 0};  // names to the left, numbers to the right
 
-// Half of the intervals fit. Those that are much wider leave the frame, so that the points do not fall together; their
-// numbers stand beside.
+// The scale has room for half of the intervals. Those that are much wider leave the frame, so that the points do not
+// fall together; their numbers stand beside.
 Scale difference_scale(const std::vector<const VariantRow*>& rows) {
   std::vector<double> means = {0};
   std::vector<double> ends = {0};
@@ -52,7 +52,7 @@ void draw_interval(SvgPlot* plot, const Scale& across, const Interval& interval,
   end(right, right >= frame.right, -6);
 }
 
-// Real minus signs, as in tables.
+// Writes real minus signs, as in tables.
 std::string shown(std::string number) {
   for (size_t at = number.find('-'); at != std::string::npos; at = number.find('-', at)) number.replace(at, 1, "−");
   return number;

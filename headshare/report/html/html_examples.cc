@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-// The cell with the lowest seed of a row's best setting; null where none is finished.
+// Returns the cell with the lowest seed of a row's best setting; null where none is finished.
 const Cell* shown_cell(const Results& results, const VariantRow& row) {
   const Cell* first = nullptr;
   for (const Cell& cell : results.cells) {

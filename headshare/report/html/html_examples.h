@@ -1,4 +1,4 @@
-// What models wrote, side by side.
+// Shows side by side what models wrote.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace headshare {
 
-// A section with each example's input, its reference, and what the first seed of every variant's best setting wrote;
-// "" where models write no text.
+// Returns a section with each example's input, its reference, and what the first seed of every variant's best setting
+// wrote; "" where models write no text.
 std::string examples_html(const ReportView& view);
 
 }  // namespace headshare

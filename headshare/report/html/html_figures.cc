@@ -26,7 +26,7 @@ std::optional<SeriesStyle> scheme_style(const std::string& scheme) {
 
 namespace {
 
-// The style alone, whatever is known of its seeds.
+// Returns the style alone, whatever is known of its seeds.
 SeriesStyle plain_style(const std::vector<VariantRow>& rows, const std::string& variant) {
   const auto index_of = [](const std::string& name) {
     return static_cast<int>(std::find(kKnown.begin(), kKnown.end(), name) - kKnown.begin());

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Three seeds of four schemes; mqa, sha and mhe_mul have the same cache and nearly the same quality.
+// There are three seeds of four schemes; mqa, sha and mhe_mul have the same cache and nearly the same quality.
 Results crowded(double scatter) {
   std::vector<Cell> cells;
   for (int64_t seed = 0; seed < 3; ++seed) {
@@ -34,7 +34,7 @@ std::string cache_figure(const Results& results) {
   return key_figures({results, rows, "c1"}).at(0).svg;
 }
 
-// Where error bars stand across.
+// Returns where error bars stand across.
 std::multiset<double> bars(const std::string& svg) {
   std::multiset<double> found;
   const std::regex bar("class=\"e [^\"]*\" d=\"M([0-9.]+) [0-9.]+h([0-9.]+)m");

@@ -31,7 +31,7 @@ class Reader {
  public:
   explicit Reader(const Json& environment) : left_(environment) {}
 
-  // In words; "" without it.
+  // Returns the value in words; "" without it.
   std::string text(const char* key) {
     if (!left_.contains(key)) return "";
     const std::string value = option_value(left_[key]);
@@ -97,7 +97,7 @@ std::string pairs_html(const Object& object) {
   return made.empty() ? "" : "<dl class=\"pairs\">" + made + "</dl>\n";
 }
 
-// The backends of attention that the program had.
+// Lists the backends of attention that the program had.
 std::string backends_html(const Json& backends) {
   std::string made;
   for (const Json& one : backends) {
@@ -120,7 +120,7 @@ std::string environment_html(Json environment) {
   return (sentences.empty() ? "" : "<p>" + escape_html(sentences) + "</p>\n") + pairs_html(reader.left()) + backends;
 }
 
-// Of results that were merged every run has an environment under its name.
+// Writes the environments: of results that were merged every run has one under its name.
 std::string environments_html(const Json& environment) {
   const bool merged =
       environment.is_object() && !environment.empty() &&

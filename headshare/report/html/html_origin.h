@@ -1,4 +1,4 @@
-// "How it was made": commands, machine and options of a comparison, in words.
+// Writes "How it was made": commands, machine and options of a comparison, in words.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// Without its heading. What is not known by name is named by its key in words; nothing is left out.
+// Returns the section without its heading. What is not known by name is named by its key in words; nothing is left out.
 std::string origin_html(const Results& results);
 
 }  // namespace headshare

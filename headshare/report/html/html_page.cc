@@ -5,16 +5,16 @@
 namespace headshare {
 namespace {
 
-// The files beside this one, as the build embeds them (cmake/Embed.cmake).
+// These are the files beside this one, as the build embeds them (cmake/Embed.cmake).
 const char* const kPageStyle =
 #include "page.css.inc"
     ;
-// Works without: headings become buttons only where scripts run.
+// The page works without the script: headings become buttons only where scripts run.
 const char* const kPageScript =
 #include "page.js.inc"
     ;
-// Of kPageScript, for the content security policy: (echo; cat page.js) | openssl dgst -sha256 -binary | base64. The
-// tests of the page fail where it is another script's.
+// This is the hash of kPageScript, for the content security policy: (echo; cat page.js) | openssl dgst -sha256 -binary
+// | base64. The tests of the page fail where it is another script's.
 const char* const kPageScriptHash = "HlRtUnFAtJioPHNCAtSkb4YjfsuHjhpG+HqQlqOEEkw=";
 
 }  // namespace

@@ -55,7 +55,7 @@ std::optional<double> value_of(const Summary& summary) {
   return summary.count > 0 ? std::optional<double>(summary.mean) : std::nullopt;
 }
 
-// A number with what goes with it on a second line.
+// Puts what goes with a number on a second line.
 HtmlCell with_second_line(HtmlCell cell, const std::string& text) {
   if (!text.empty()) cell.html += "<span class=\"sub\">" + number_cell(text).html + "</span>";
   return cell;
@@ -72,7 +72,7 @@ HtmlCell scheme_cell(const ReportView& view, const VariantRow& row, bool best) {
   return cell;
 }
 
-// Of a row of a table: the best one stands out, one with fewer seeds than planned is grey.
+// Returns the class of a row of a table: the best one stands out, one with fewer seeds than planned is grey.
 std::string row_css(const VariantRow& row, const VariantRow* best) {
   return join_text(&row == best ? "best" : "", &row == best && lacks_seeds(row.best) ? " " : "",
                    lacks_seeds(row.best) ? "few" : "");
@@ -147,7 +147,7 @@ std::string quality_table(const ReportView& view, const VariantRow* best) {
       /*sortable=*/true);
 }
 
-// Of a benchmark; "" else.
+// Returns the table of a benchmark; "" else.
 std::string task_table(const ReportView& view, const VariantRow* best) {
   const std::vector<TaskColumn> columns = task_columns(view.results.subject, view.rows);
   if (columns.empty()) return "";
@@ -169,7 +169,7 @@ std::string task_table(const ReportView& view, const VariantRow* best) {
                     /*sortable=*/true);
 }
 
-// Where embeddings are compared; "" else.
+// Returns the table of embeddings where they are compared; "" else.
 std::string embedding_table(const ReportView& view, const VariantRow* best) {
   const std::vector<EmbeddingColumn> columns = embedding_columns(view.results, view.rows);
   if (columns.empty()) return "";
@@ -187,7 +187,7 @@ std::string embedding_table(const ReportView& view, const VariantRow* best) {
   return table.html("Token embeddings", /*sortable=*/true);
 }
 
-// Grey, with the warning below it, where it was measured on a busy machine.
+// Returns the speed, grey, with the warning below it, where it was measured on a busy machine.
 HtmlCell speed_cell(const VariantRow& row, double per_second, bool busy) {
   HtmlCell cell = number_cell(rate_text(row, per_second), per_second > 0 ? std::optional(per_second) : std::nullopt);
   if (!busy || per_second <= 0) return cell;
@@ -255,7 +255,7 @@ std::string failed_html(const ReportView& view) {
          table.html("Models that failed", /*sortable=*/false) + "</div>\n";
 }
 
-// What decides, before everything else: what each quality costs.
+// Shows what decides, before everything else: what each quality costs.
 std::string key_figures_html(const ReportView& view) {
   const std::string figures = figures_html(key_figures(view));
   if (figures.empty()) return "";
@@ -300,7 +300,7 @@ std::string section_html(const Results& results, const std::string& id, const ch
   return made + fmt::format("<h3 id=\"{}-origin\">How it was made</h3>\n", id) + origin_html(results) + "</section>\n";
 }
 
-// The paper's table: all benchmarks side by side.
+// Returns the paper's table: all benchmarks side by side.
 std::string benchmarks_html(const BenchmarksTable& made_of) {
   if (!made_of.is_one()) return "";
   std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}, {.text = "Attention parameters"}};

@@ -1,4 +1,4 @@
-// The figure of all seeds.
+// Draws the figure of all seeds.
 #include <algorithm>
 
 #include "headshare/base/error.h"

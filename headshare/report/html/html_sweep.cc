@@ -1,4 +1,4 @@
-// The figure of a sweep.
+// Draws the figure of a sweep.
 #include <algorithm>
 #include <map>
 
@@ -43,7 +43,7 @@ std::string sweep_data(const ReportView& view, const std::string& caption) {
   return table.html(caption, /*sortable=*/false);
 }
 
-// Places of the settings along the axis, and heights.
+// The axes tell the places of the settings, and heights.
 struct Axes {
   std::vector<std::string> settings;
   Scale up;
@@ -64,8 +64,8 @@ std::vector<double> losses_of(const ReportView& view) {
   return losses;
 }
 
-// How the settings are written below the axis: the values of their options one below the other, in two rows where they
-// do not fit side by side.
+// The settings are written below the axis: the values of their options one below the other, in two rows where they do
+// not fit side by side.
 struct SettingLabels {
   explicit SettingLabels(const Axes& axes) {
     double width = 0;
@@ -153,7 +153,7 @@ void draw_variants(SvgPlot* plot, const ReportView& view, const Axes& axes) {
   }
 }
 
-// The setting that most variants have their lowest validation loss with.
+// Names the setting that most variants have their lowest validation loss with.
 std::string title_of(const ReportView& view) {
   std::map<std::string, size_t> chosen;
   size_t all = 0;

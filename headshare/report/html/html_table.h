@@ -1,4 +1,4 @@
-// Tables and figures of report.html.
+// Makes the tables and figures of report.html.
 #pragma once
 
 #include <optional>
@@ -7,16 +7,16 @@
 
 namespace headshare {
 
-// One cell: its markup, and the number to sort by.
+// A cell has its markup, and the number to sort by.
 struct HtmlCell {
   std::string html;
   std::optional<double> value = {};
 };
 
 HtmlCell text_cell(const std::string& text);  // escaped
-// Escaped, with real minus signs before numbers.
+// Returns the text escaped, with real minus signs before numbers.
 std::string escape_numbers(const std::string& text);
-// The same; "-" becomes a dash.
+// Returns a cell of the same; "-" becomes a dash.
 HtmlCell number_cell(const std::string& text, std::optional<double> value = {});
 
 class HtmlTable {
@@ -32,7 +32,8 @@ class HtmlTable {
   // The first cell is the row's heading; `css` is the row's class.
   void add(std::vector<HtmlCell> cells, const std::string& css = {});
 
-  // In a region of its own that scrolls where the page is narrower, also by keyboard. `caption` names it.
+  // Returns the table in a region of its own that scrolls where the page is narrower, also by keyboard. `caption` names
+  // it.
   std::string html(const std::string& caption, bool sortable) const;
 
  private:

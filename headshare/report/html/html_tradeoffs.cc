@@ -1,4 +1,4 @@
-// The key figures: quality against what it costs.
+// Draws the key figures: quality against what it costs.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,7 @@ struct CostAxis {
   RowCost cost;
 };
 
-// A variant on its way to the figure.
+// This is a variant on its way to the figure.
 struct Point {
   const VariantRow* row;
   PlotPoint at;
@@ -36,7 +36,7 @@ struct Point {
 
 double deviation_of(const VariantRow& row) { return row.best.quality.deviation.value_or(0); }
 
-// What is counted, and how points are drawn.
+// Says what is counted, and how points are drawn.
 std::string caption_of(const ReportView& view, const CostAxis& axis) {
   const bool bars =
       std::any_of(view.rows.begin(), view.rows.end(), [](const VariantRow& row) { return deviation_of(row) > 0; });
@@ -90,7 +90,7 @@ void widen_caps(std::vector<Point>* points) {
   }
 }
 
-// Both axes; the points exactly where their numbers are: the same cost is the same place.
+// Draws both axes and returns the points exactly where their numbers are: the same cost is the same place.
 std::vector<Point> place_points(SvgPlot* plot, const ReportView& view, const CostAxis& axis, const Rows& rows,
                                 const Rows& frontier) {
   std::vector<double> xs, ys;
@@ -116,8 +116,8 @@ std::vector<Point> place_points(SvgPlot* plot, const ReportView& view, const Cos
   return points;
 }
 
-// From the cheapest on: level until the next one is reached, then up to it; at last level to the end. Empty without a
-// frontier.
+// The line begins at the cheapest: it is level until the next one is reached, then goes up to it; at last it is level
+// to the end. It is empty without a frontier.
 std::vector<PlotPoint> stepped_line(const std::vector<Point>& points) {
   std::vector<PlotPoint> line;
   for (const Point& point : points) {
@@ -166,7 +166,7 @@ void draw_point(SvgPlot* plot, const ReportView& view, const Point& point, const
   plot->text({label.x, label.y}, label_of(*point.row), point.on_frontier ? "name strong" : "name", label.anchor);
 }
 
-// Empty where the variants do not differ in that cost.
+// Returns a figure that is empty where the variants do not differ in that cost.
 HtmlFigure tradeoff_figure(const ReportView& view, const CostAxis& axis) {
   HtmlFigure figure{.id = view.id + "-" + axis.id, .title = {}, .caption = {}, .svg = {}, .data = {}};
   const Rows rows = rows_by_cost(view.rows, axis.cost);

@@ -1,4 +1,4 @@
-// Cells as JSON.
+// Reads and writes cells as JSON.
 #include <cmath>
 
 #include "headshare/base/error.h"
@@ -128,7 +128,7 @@ void check_finite(const Cell& cell) {
   }
 }
 
-// In format 2 only el_lossless was not trained.
+// Returns the variant whose weights a cell has. In format 2 only el_lossless was not trained.
 std::string weights_of(const JsonReader& read) {
   if (read.has("trained")) return read.flag("trained") ? "" : "mha";
   return read.has("weights_of") ? read.text("weights_of") : "";

@@ -58,7 +58,7 @@ void check_tasks(const Results& results, const std::string& where) {
   }
 }
 
-// The least value of a number of this name: a perplexity is exp of a loss. Nothing where it may be any number.
+// Returns the least value of a number of this name: a perplexity is exp of a loss. Nothing where it may be any number.
 std::optional<double> least_value(const std::string& name) {
   if (name.ends_with("perplexity")) return 1;
   if (name.ends_with("loss") || name == "bits-per-byte") return 0;

@@ -1,4 +1,4 @@
-// What a file of results must hold, beyond keys and their kinds.
+// Checks what a file of results must hold, beyond keys and their kinds.
 #pragma once
 
 #include <string>

@@ -9,13 +9,13 @@
 namespace headshare {
 namespace {
 
-// Options that may differ between runs of one table: they choose cells, or no loss depends on them.
+// These options may differ between runs of one table: they choose cells, or no loss depends on them.
 constexpr std::array kFreeOptions = {
     "schemes", "variants",  "embeddings",   "reference",     "peop-reference", "seeds",    "seed",     "sweep",
     "preset",  "peop",      "scheme-steps", "until-decided", "max-seeds",      "threads",  "device",   "out",
     "resume",  "overwrite", "json",         "latex",         "dry-run",        "encoders", "cache-dir"};
 
-// Where the data lay. What it is, its fingerprint says.
+// These options say where the data lay. The fingerprint says what the data is.
 constexpr std::array kDataPaths = {"text",           "validation-text",     "test-text",
                                    "tokenizer-path", "hash-merges",         "finetune-data",
                                    "finetune-train", "finetune-validation", "finetune-test"};
@@ -28,7 +28,7 @@ bool is_data_path(const std::string& name) {
   return std::find(kDataPaths.begin(), kDataPaths.end(), name) != kDataPaths.end();
 }
 
-// What an option of a later program is that was not set: results of before there was that option mean the same.
+// Tells whether an option of a later program was not set: results from before there was that option mean the same.
 bool is_unset(const nlohmann::json& value) {
   return value.is_null() || value == false || value == "" || value == "auto" || (value.is_array() && value.empty());
 }
@@ -55,18 +55,18 @@ bool same_options(const nlohmann::json& a, const nlohmann::json& b, const nlohma
   return in_other(a, b) && in_other(b, a);
 }
 
-// By fingerprint where both have one: programs may describe the same data in other words.
+// Compares data by fingerprint where both have one: programs may describe the same data in other words.
 bool same_data(const Subject& a, const Subject& b) {
   if (a.fingerprint.empty() || b.fingerprint.empty()) return a.data == b.data;
   return a.fingerprint == b.fingerprint;
 }
 
-// What was fine-tuned; files of before it was recorded go by the rest.
+// Compares what was fine-tuned; files from before it was recorded go by the rest.
 bool same_encoders(const Subject& a, const Subject& b) {
   return a.encoders.empty() || b.encoders.empty() || a.encoders == b.encoders;
 }
 
-// What guessing reaches; files of before it was recorded of benchmarks go by the rest.
+// Compares what guessing reaches; files of benchmarks from before it was recorded go by the rest.
 bool same_chance(const Subject& a, const Subject& b) {
   const bool recorded = a.task_chances.empty() == b.task_chances.empty();
   return !recorded || (a.chance == b.chance && a.task_chances == b.task_chances);
@@ -78,11 +78,11 @@ bool same_subject(const Subject& a, const Subject& b) {
          a.full_scale == b.full_scale && a.tasks == b.tasks && a.examples == b.examples;
 }
 
-// What was made equal otherwise than by steps was so among the schemes and variants of one run.
+// Compares what was made equal: where that is not steps, it was so among the schemes and variants of one run.
 bool same_match(const Results& a, const Results& b) {
   if (a.match != b.match) return false;
   const auto same = [&](const char* option) {
-    const nlohmann::json none = nlohmann::json::array();  // of before there was that option
+    const nlohmann::json none = nlohmann::json::array();  // for results from before there was that option
     return a.options.value(option, none) == b.options.value(option, none);
   };
   return a.match == "steps" || (same("schemes") && same("variants") && same("embeddings") && same("scheme-steps"));
@@ -97,7 +97,7 @@ bool same_variants(const Results& a, const Results& b) {
   });
 }
 
-// Whether the user named none, so that they were chosen among what the run compared.
+// Tells whether the user named none, so that they were chosen among what the run compared.
 bool has_default_references(const Results& results) {
   return results.options.value("reference", "none") == "" && results.options.value("peop-reference", "none") == "";
 }
@@ -111,7 +111,8 @@ bool one_table(const Results& a, const Results& b, const nlohmann::json& usual) 
          same_options(fixed_options(a), fixed_options(b), usual);
 }
 
-// Without what depends on the clock, the machine and the directory, and what only the newer format records.
+// Returns a cell without what depends on the clock, the machine and the directory, and what only the newer format
+// records.
 nlohmann::ordered_json lasting(const Cell& cell) {
   nlohmann::ordered_json object = to_json(cell);
   for (const char* name :
@@ -146,7 +147,7 @@ void add_failed(Results* into, const FailedCell& failed) {
   into->failed.push_back(failed);
 }
 
-// Variants in the order they first came, each with its settings and seeds together.
+// Sorts variants in the order they first came, each with its settings and seeds together.
 void sort_like_planned(Results* results) {
   const std::vector<std::string> names = variant_names(*results);
   const auto rank = [&](const CellKey& key) {
@@ -180,7 +181,7 @@ nlohmann::json common_options(const Results& a, const Results& b) {
   return common;
 }
 
-// Those that one run of all would have chosen: a run without mha took another variant with its scheme.
+// Takes the references that one run of all would have chosen: a run without mha took another variant with its scheme.
 void merge_references(const References& more, References* references) {
   if (more.quality == "mha") references->quality = more.quality;
   if (more.peop == "sha") references->peop = more.peop;

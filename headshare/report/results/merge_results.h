@@ -1,4 +1,4 @@
-// Several comparisons as one, where they are one.
+// Makes several comparisons one, where they are one.
 #pragma once
 
 #include <string>

@@ -46,10 +46,10 @@ TEST(MergeTest, UnsetOptionsThatOneRunLacksDoNotStandInTheWay) {
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
   b.options["shared-qk"] = true;
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
-  // Nor has an option whose usual value is something.
+  // An option whose usual value is something does not stand in the way either.
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}, {{"shared-qk", true}}).size(), 1u);
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}, {{"shared-qk", 7}}).size(), 2u);
-  // What both runs have must be the same.
+  // An option that both runs have must be the same.
   Results c = b;
   c.options["shared-qk"] = "auto";
   b.options["shared-qk"] = false;
@@ -67,7 +67,7 @@ TEST(MergeTest, OptionsOfVariantsDoNotStandInTheWay) {
   ASSERT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
   const Results merged = merge_results({{"a", a}, {"b", b}})[0].results;
   EXPECT_EQ(variant_of(merged, "rms"), b.variants[0]);
-  // What the runs do not share stays with the models of the run that had it.
+  // An option that the runs do not share stays with the models of the run that had it.
   EXPECT_EQ(merged.cells.back().options.at("reference"), "");
   EXPECT_TRUE(merged.cells.front().options.empty());
   // A name for other options, or another reference, is another table.
@@ -80,7 +80,7 @@ TEST(MergeTest, OptionsOfVariantsDoNotStandInTheWay) {
   EXPECT_EQ(merge_results({{"a", a}, {"against", against}}).size(), 2u);
 }
 
-// Parts of one comparison: the one without mha measured against what it had.
+// These are parts of one comparison: the one without mha measured against what it had.
 TEST(MergeTest, ReferencesThatWereNotNamedAreThoseOfAll) {
   Results a = loss_results({loss_cell("mqa", 0, 2.1)});
   Results b = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)});

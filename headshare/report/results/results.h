@@ -1,4 +1,4 @@
-// What a comparison found, as plain facts: what was compared, one Cell per trained model, what failed.
+// Results hold what a comparison found, as plain facts: what was compared, one Cell per trained model, what failed.
 // results.json holds all of it (results_json.h), so that tables, figures and reports can be made again, or from several
 // comparisons together, without the models. Knows no tensors.
 #pragma once
@@ -20,11 +20,11 @@ struct CurvePoint {
   int64_t step = 0;
   double seconds = 0;          // of training so far
   double validation_loss = 0;  // mean nats per target
-  // The measure on the validation part, where it is more than exp of the loss; files from before have none.
+  // This is the measure on the validation part, where it is more than exp of the loss; files from before have none.
   std::optional<double> validation_score = {};
 };
 
-// One of what stands side by side: a set of options under a name.
+// A variant is one of what stands side by side: a set of options under a name.
 struct Variant {
   std::string name;                                   // "mha", "mha-rms"
   std::string scheme;                                 // of its attention
@@ -33,10 +33,10 @@ struct Variant {
   bool operator==(const Variant&) const = default;
 };
 
-// An attention scheme and nothing else, under its name.
+// Returns an attention scheme and nothing else, under its name.
 Variant scheme_variant(const std::string& scheme);
 
-// The variants, by name, that the others are measured against. They need not be there.
+// These are the variants, by name, that the others are measured against. They need not be there.
 struct References {
   std::string quality = "mha";  // of differences, PRR and the memory saved
   std::string peop = "sha";     // of quality per added parameter
@@ -44,7 +44,7 @@ struct References {
   bool operator==(const References&) const = default;
 };
 
-// What tells one cell of the grid from the others.
+// A key tells one cell of the grid from the others.
 struct CellKey {
   std::string variant;  // its name
   std::string setting;  // "learning-rate=0.001" of a sweep; "" without one
@@ -53,7 +53,7 @@ struct CellKey {
   bool operator==(const CellKey&) const = default;
 };
 
-// What a fine-tuned encoder reached on one task.
+// This is what a fine-tuned encoder reached on one task.
 struct TunedTask {
   std::string task;              // "glue/cola"
   double score = 0;              // of Subject::full_scale: the mean of the metrics
@@ -65,9 +65,9 @@ struct TunedTask {
   std::optional<Coverage> coverage = {};  // of the part that is scored; its score is of Subject::full_scale
 };
 
-// How long threads of the program stood ready and waited for a core while a speed was measured, all threads together,
-// as a share of that time: 0 on a machine that does nothing else. Nothing where it is not known, as in files from
-// before.
+// A share says how long threads of the program stood ready and waited for a core while a speed was measured, all
+// threads together, as a share of that time: 0 on a machine that does nothing else. It is nothing where it is not
+// known, as in files from before.
 struct WaitShares {
   std::optional<double> training = {};
   std::optional<double> decoding = {};
@@ -76,15 +76,15 @@ struct WaitShares {
   bool operator==(const WaitShares&) const = default;
 };
 
-// One trained model; of a benchmark an encoder's models for all tasks.
+// A cell is one trained model; for a benchmark an encoder's models for all tasks.
 struct Cell {
   CellKey key;
   std::string weights_of = {};  // the variant whose weights it has, where it was not trained itself (el_lossless)
-  // Of a fine-tuned encoder: the seed of its pre-training. Files from before it was kept have none: one encoder for
+  // A fine-tuned encoder has the seed of its pre-training. Files from before it was kept have none: one encoder for
   // all.
   std::optional<int64_t> encoder_seed = {};
-  // With the defaults of the model and of its evaluations filled in; only those that differ from the comparison's.
-  // Empty in files of format 2.
+  // The options have the defaults of the model and of its evaluations filled in; only those that differ from the
+  // comparison's are here. Empty in files of format 2.
   nlohmann::json options = nlohmann::json::object();
 
   ModelSize size = {};
@@ -94,8 +94,8 @@ struct Cell {
   double quality = 0;           // Subject::measure, on the same part
   std::string signature = {};   // of the quality: how it was computed
   std::vector<Score> scores{};  // what else was found on that part, by name: "bits-per-byte", "pseudo-perplexity"
-  // The compared number (test loss where the measure is a perplexity, else the measure) in each block of
-  // the reported part: the same blocks for every cell, so that differences can be taken block by block.
+  // The compared number (test loss where the measure is a perplexity, else the measure) is given for each block of the
+  // reported part: the same blocks for every cell, so that differences can be taken block by block.
   std::vector<double> blocks = {};
   std::vector<int64_t> block_targets = {};  // what each block weighs; empty in files from before: all the same
 
@@ -130,7 +130,7 @@ struct Results {
   nlohmann::json options = {};         // all of them, by name
   std::vector<Variant> variants = {};  // may leave out what is only the scheme of its name
   References references = {};
-  // Seeds after which it was looked whether the question is decided, where seeds are added until it is (each look is
+  // After these seeds it was looked whether the question is decided, where seeds are added until it is (each look is
   // another chance to err); empty where their number was fixed beforehand.
   std::vector<int64_t> looks = {};
   std::vector<CellKey> planned = {};
@@ -138,16 +138,16 @@ struct Results {
   std::vector<FailedCell> failed = {};
 };
 
-// "mha with learning-rate=0.001 seed 2"
+// Returns "mha with learning-rate=0.001 seed 2", for example.
 std::string name_of(const CellKey& key);
 
-// The variant of that name: the scheme of the name where it is not listed.
+// Returns the variant of that name: the scheme of the name where it is not listed.
 Variant variant_of(const Results& results, const std::string& name);
 
-// The names of the variants that are planned, in the order in which they first come.
+// Returns the names of the variants that are planned, in the order in which they first come.
 std::vector<std::string> variant_names(const Results& results);
 
-// True when every planned cell is finished or failed.
+// Tells whether every planned cell is finished or failed.
 bool is_complete(const Results& results);
 
 }  // namespace headshare

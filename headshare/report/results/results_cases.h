@@ -1,4 +1,4 @@
-// For tests only: small results with known numbers.
+// For tests only, this makes small results with known numbers.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ inline int64_t case_parameters(const std::string& scheme) {
   return scheme == "mqa" ? 1280 : kMhaParameters;
 }
 
-// The perplexity is exp(loss); four blocks whose mean is the loss.
+// The perplexity is exp(loss); the mean of the four blocks is the loss.
 inline Cell loss_cell(const std::string& scheme, int64_t seed, double loss, const std::string& setting = "") {
   return {.key = {scheme, setting, seed},
           .size = {.attention_parameters = case_parameters(scheme),
@@ -76,7 +76,7 @@ inline Results accuracy_results(std::vector<Cell> cells) {
   return results;
 }
 
-// Encoders fine-tuned on two tasks: a scheme's scores of both, in per cent.
+// The encoders are fine-tuned on two tasks: a scheme has scores of both, in per cent.
 inline Cell tuned_cell(const std::string& scheme, int64_t seed, double cola, double rte) {
   const auto task = [](const std::string& name, double score) {
     return TunedTask{.task = name,
@@ -108,13 +108,13 @@ inline Results tuned_results(std::vector<Cell> cells) {
   return results;
 }
 
-// Planned, and not trained.
+// Adds a cell that was planned, and not trained.
 inline void add_failed(Results* results, const CellKey& key, const std::string& reason) {
   results->planned.push_back(key);
   results->failed.push_back({key, reason});
 }
 
-// Results with something in most members: doubles that take 17 digits, a failed cell, and one that is missing.
+// Returns results with something in most members: doubles that take 17 digits, a failed cell, and one that is missing.
 inline Results example_results() {
   Results results = accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2, "learning-rate=0.001")});
   results.cells[0].scores = {{.name = "bits-per-byte", .value = 0.1 + 0.2, .signature = "s"},  // 0.30000000000000004

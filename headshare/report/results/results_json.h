@@ -1,5 +1,5 @@
-// The facts of a comparison as JSON: what results.json and the cells' own files hold and what is read back from them.
-// What results.json has besides, computed for readers that want no statistics, is statistics/results_file.h.
+// Writes the facts of a comparison as JSON: what results.json and the cells' own files hold and what is read back from
+// them. What results.json has besides, computed for readers that want no statistics, is in statistics/results_file.h.
 #pragma once
 
 #include "headshare/base/file.h"
@@ -17,9 +17,9 @@ nlohmann::ordered_json to_json(const Results& results);
 // Returns the text of a file: indented, a line feed at the end; bytes that are no UTF-8 are replaced.
 std::string to_text(const nlohmann::ordered_json& object);
 
-// Throws Error naming `where` and the key for anything that is not such an object, and for results of
-// another format version than 2 and 3. Of version 2 every scheme is a variant of its name. Keys it does not know are
-// passed over, and so is what is computed from the facts.
+// Throws Error naming `where` and the key for anything that is not such an object, and for results of another format
+// version than 2 and 3. In version 2 every scheme is a variant of its name. Keys it does not know are passed over, and
+// so is what is computed from the facts.
 Results results_from_json(const nlohmann::json& object, const std::string& where);
 Results read_results(const fs::path& file);
 

@@ -30,7 +30,7 @@ TEST(ResultsTest, ReadsWhatItWrote) {
   EXPECT_EQ(to_text(to_json(read)), to_text(to_json(results)));
 }
 
-// How long threads waited for a core; files from before have no such key.
+// The file holds how long threads waited for a core; files from before have no such key.
 TEST(ResultsTest, HoldsWhatSpeedsWaited) {
   Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)});
   EXPECT_FALSE(written(results)["cells"][0].contains("waited"));
@@ -68,7 +68,7 @@ TEST(ResultsTest, TasksOfABenchmark) {
   EXPECT_EQ(results_from_json(before, "r").subject.full_scale, 1);
 }
 
-// As earlier programs wrote it: schemes, and two scores that had keys of their own.
+// Earlier programs wrote the file so: schemes, and two scores that had keys of their own.
 TEST(ResultsTest, ReadsFormat2) {
   const Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("el_lossless", 0, 2.0)});
   Json old = written(results);

@@ -15,7 +15,7 @@ Column block_weights(const Cell& cell) {
   return {cell.block_targets.begin(), cell.block_targets.end()};
 }
 
-// Two variants' cells with the same seeds, at the same places.
+// These are two variants' cells with the same seeds, at the same places.
 struct Pairs {
   Cells ours;
   Cells reference;
@@ -33,8 +33,8 @@ Pairs pair_by_seed(const Cells& ours, const Cells& reference) {
   return pairs;
 }
 
-// How many blocks all of these cells have; 0 when they differ, or are too few to draw from. Windows of a text are not
-// the same for two tokenizers.
+// Returns how many blocks all of these cells have; 0 when they differ, or are too few to draw from. Windows of a text
+// are not the same for two tokenizers.
 size_t common_blocks(const Pairs& pairs) {
   if (pairs.ours.empty()) return 0;
   const size_t count = pairs.ours.front()->blocks.size();
@@ -65,7 +65,7 @@ std::optional<Interval> block_interval(const Pairs& pairs) {
 
 std::string other_tokens(const std::string& reference) { return "losses of other tokens than those of " + reference; }
 
-// "; with 95% all of 8 intervals hold (Bonferroni), at this look and the 2 before"
+// Returns "; with 95% all of 8 intervals hold (Bonferroni), at this look and the 2 before", for example.
 std::string judgement_text(size_t compared, const std::vector<int64_t>& looks) {
   const size_t before = looks.empty() ? 0 : looks.size() - 1;
   const std::string hold =

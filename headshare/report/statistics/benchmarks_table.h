@@ -1,4 +1,4 @@
-// The first table of the MHE paper: what the same encoders reached on several benchmarks, side by side.
+// Makes the first table of the MHE paper: what the same encoders reached on several benchmarks, side by side.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace headshare {
 
-// One variant; on each benchmark its row there, or null where it was not fine-tuned.
+// This is one variant with its row on each benchmark, or null where it was not fine-tuned.
 struct BenchmarksRow {
   std::string variant;
   int64_t attention_parameters = 0;
@@ -18,16 +18,16 @@ struct BenchmarksRow {
 
 class BenchmarksTable {
  public:
-  // The benchmarks among `all`, which must outlive the table.
+  // The table takes the benchmarks among `all`, which must outlive it.
   explicit BenchmarksTable(const std::vector<Results>& all);
 
-  // Whether there are two benchmarks or more, of encoders with the same attention parameters variant by variant.
+  // Tells whether there are two benchmarks or more, of encoders with the same attention parameters variant by variant.
   bool is_one() const { return is_one_; }
 
   const std::vector<const Results*>& benchmarks() const { return benchmarks_; }
   const std::vector<BenchmarksRow>& rows() const { return rows_; }  // in the order in which variants first come
 
-  // The best mean of the finished variants on a benchmark.
+  // Tells whether a row has the best mean of the finished variants on a benchmark.
   bool is_best(size_t row, size_t benchmark) const;
 
  private:
@@ -39,7 +39,7 @@ class BenchmarksTable {
   bool is_one_ = true;
 };
 
-// Of a variant on a benchmark: mean score, PRR and PEoP, as "71.4", "98.9", "0.12"; "-" where there is none.
+// Returns mean score, PRR and PEoP of a variant on a benchmark, as "71.4", "98.9", "0.12"; "-" where there is none.
 std::vector<std::string> benchmark_texts(const VariantRow* row);
 
 }  // namespace headshare

@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-// A benchmark with these mean scores, one seed each.
+// Returns a benchmark with these mean scores, one seed each.
 Results benchmark(const std::string& name, const std::vector<std::pair<std::string, double>>& scores) {
   std::vector<Cell> cells;
   for (const auto& [scheme, score] : scores) {
@@ -35,7 +35,7 @@ TEST(BenchmarksTable, StandsSideBySide) {
   const BenchmarksRow& mqa = table.rows()[2];
   EXPECT_EQ(mqa.variant, "mqa");
   EXPECT_EQ(mqa.attention_parameters, 1280);
-  // PRR 100 * 72 / 80; PEoP (72 / 64 - 1) / (1280 / 768 - 1).
+  // PRR is 100 * 72 / 80; PEoP is (72 / 64 - 1) / (1280 / 768 - 1).
   EXPECT_THAT(benchmark_texts(mqa.on[0]), testing::ElementsAre("72.0", "90.0", "0.19"));
   EXPECT_EQ(mqa.on[1], nullptr);
   EXPECT_THAT(benchmark_texts(mqa.on[1]), testing::ElementsAre("-", "-", "-"));

@@ -1,5 +1,5 @@
-// By which number variants are compared, and which of them may be: losses of different tokens say nothing of each
-// other.
+// Decides by which number variants are compared, and which of them may be: losses of different tokens say nothing of
+// each other.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace headshare {
 
-// True when the variants are compared by loss: perplexities are its exponential, and losses are what seeds
-// scatter evenly around.
+// Tells whether the variants are compared by loss: perplexities are its exponential, and losses are what seeds scatter
+// evenly around.
 bool compares_loss(const Subject& subject);
 std::string compared_name(const Subject& subject);  // "test loss", "validation accuracy"
 bool less_is_better(const Subject& subject);        // of the compared number
@@ -17,7 +17,8 @@ bool less_is_better(const Subject& subject);        // of the compared number
 // Tells whether the variants differ in their token embeddings.
 bool compares_embeddings(const Results& results);
 
-// The name of the variant that differs from this one in its embedding alone, which is a table; "" where there is none.
+// Returns the name of the variant that differs from this one in its embedding alone, which is a table; "" where there
+// is none.
 std::string table_twin(const Results& results, const Variant& variant);
 
 // Tells whether losses of these two say which is better: they are of the same tokens, and random tokens among these are

@@ -23,7 +23,7 @@ Shown shown(const Summary& summary, int digits) {
 
 std::optional<double> positive(double value) { return value > 0 ? std::optional(value) : std::nullopt; }
 
-// "cola, rows with unseen words": the score of these.
+// Adds for each task the score of the rows with unseen words: "cola, rows with unseen words".
 void add_tasks(const std::vector<VariantRow>& rows,
                const std::function<void(const std::string&, const std::function<Shown(const VariantRow&)>&)>& add) {
   if (rows.empty()) return;

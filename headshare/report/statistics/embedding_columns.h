@@ -1,4 +1,4 @@
-// The table of token embeddings: a row for each variant, what its embedding takes and keeps.
+// Makes the table of token embeddings: a row for each variant, with what its embedding takes and keeps.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct EmbeddingColumn {
   bool busy = false;                               // speeds of a busy machine
 };
 
-// Empty where embeddings are not compared. Memory and speed stand here again, beside what they buy.
+// Returns no columns where embeddings are not compared. Memory and speed stand here again, beside what they buy.
 std::vector<EmbeddingColumn> embedding_columns(const Results& results, const std::vector<VariantRow>& rows);
 
 }  // namespace headshare

@@ -12,10 +12,10 @@ namespace headshare {
 namespace {
 
 constexpr size_t kMostNamed = 3;      // in one title
-constexpr size_t kMostUndecided = 5;  // likewise, where the title says nothing else of them
+constexpr size_t kMostUndecided = 5;  // in one title that says nothing else of them
 constexpr size_t kLongestName = 24;   // characters
 
-// Variants as the subject of a sentence: "sha", "mqa and sha", "8 schemes". A variant may have any name.
+// Names variants as the subject of a sentence: "sha", "mqa and sha", "8 schemes". A variant may have any name.
 std::string subject_of(const Results& results, const Rows& rows, size_t most_named = kMostNamed) {
   if (rows.size() > most_named) return plural(rows.size(), noun(results));
   std::vector<std::string> names;
@@ -27,7 +27,7 @@ std::string verb(const Rows& rows, const char* of_one, const char* of_many) {
   return rows.size() == 1 ? of_one : of_many;
 }
 
-// "about 5%", "about 5% to 9%"
+// Returns "about 5%", "about 5% to 9%".
 std::string loss_text(const Subject& subject, const VariantRow& reference, const Rows& rows) {
   std::vector<double> losses;
   for (const VariantRow* row : rows) losses.push_back(relative_loss(subject, reference, *row));
@@ -38,7 +38,7 @@ std::string loss_text(const Subject& subject, const VariantRow& reference, const
   return "about " + (low == high ? low : low + " to " + high);
 }
 
-// "three seeds" where the differences of all have so many, else "these seeds".
+// Returns "three seeds" where the differences of all have so many, else "these seeds".
 std::string seeds_of(const Rows& rows) {
   const int64_t seeds = rows.front()->against_reference->seeds;
   const bool same = std::all_of(rows.begin(), rows.end(),
@@ -56,7 +56,7 @@ std::string judged_finding(const Results& results, const VariantRow& reference, 
     }
   }
   std::string title;
-  // `what` is said of those; the first part names the reference.
+  // `what` is said of these rows; the first part names the reference.
   const auto add = [&](const Rows& those, const std::string& what, const char* to) {
     if (those.empty()) return;
     title += join_text(title.empty() ? "" : "; ", subject_of(results, those), what,

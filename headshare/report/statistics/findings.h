@@ -1,4 +1,4 @@
-// What sections and figures are called: what they show, in one line, and never more than the seeds can say. Plain text.
+// Names sections and figures by what they show, in one line, and never more than the seeds can say. All is plain text.
 #pragma once
 
 #include <string>
@@ -7,27 +7,28 @@
 
 namespace headshare {
 
-// "One seed cannot separate noise from a real difference": below kFewestToJudge seeds.
+// Returns "One seed cannot separate noise from a real difference": below kFewestToJudge seeds.
 std::string few_seeds_text(size_t seeds);
 
-// What a plan of `variants` with fewer than five seeds cannot decide; "" for more, and where there is nothing to
+// Says what a plan of `variants` with fewer than five seeds cannot decide; "" for more, and where there is nothing to
 // compare.
 std::string plan_caveat(size_t variants, size_t seeds);
 
-// "gqa and mqa lose less than 2% against mha; sha loses about 5%; undecided: three seeds cannot tell skv apart from
-// mha". What is undecided is never called equal.
+// Returns "gqa and mqa lose less than 2% against mha; sha loses about 5%; undecided: three seeds cannot tell skv apart
+// from mha", for example. What is undecided is never called equal.
 std::string comparison_finding(const Results& results, const std::vector<VariantRow>& rows);
 
-// "sha is significantly worse than mha; mqa is not significantly different"
+// Returns "sha is significantly worse than mha; mqa is not significantly different", for example.
 std::string difference_finding(const Results& results, const std::vector<VariantRow>& rows);
 
-// "mqa and mha lie on the Pareto frontier against cache"; `cost` names the cost. Where means_are_decided() does not
-// hold, no frontier is announced: "Undecided: three seeds cannot tell which schemes lie on the Pareto frontier against
-// cache".
+// Returns "mqa and mha lie on the Pareto frontier against cache", for example; `cost` names the cost. Where
+// means_are_decided() does not hold, no frontier is announced: "Undecided: three seeds cannot tell which schemes lie on
+// the Pareto frontier against cache".
 std::string frontier_finding(const Results& results, const std::vector<VariantRow>& rows, const Rows& frontier,
                              const std::string& cost);
 
-// "Test accuracy differs by up to 0.031 between seeds of one scheme and by up to 0.060 between schemes"
+// Returns "Test accuracy differs by up to 0.031 between seeds of one scheme and by up to 0.060 between schemes", for
+// example.
 std::string seed_finding(const Results& results, const std::vector<VariantRow>& rows);
 
 }  // namespace headshare

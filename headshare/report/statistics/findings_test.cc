@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Three seeds; mqa and sha differ from mha by that much, their differences scatter by +-0.005.
+// There are three seeds; mqa and sha differ from mha by that much, their differences scatter by +-0.005.
 Results three_seeds(double mqa, double sha) {
   std::vector<Cell> cells;
   for (int64_t seed = 0; seed < 3; ++seed) {
@@ -35,7 +35,7 @@ TEST(FindingsTest, SayWhatIsKeptLostAndUndecided) {
   EXPECT_EQ(compared(three_seeds(0.012, 0.012)), "Undecided: three seeds cannot tell mqa and sha apart from mha");
 }
 
-// Whatever the numbers are.
+// This holds whatever the numbers are.
 TEST(FindingsTest, OneSeedAndTwoClaimNothing) {
   for (const char* few : {"One seed", "Two seeds"}) {
     Results results = three_seeds(0.1, 0.2);
@@ -105,7 +105,7 @@ std::vector<std::string> frontier(const Results& results, const std::vector<Vari
 }
 
 TEST(ParetoTest, HoldsWhatNothingCheaperReaches) {
-  // sha 768 parameters, mqa 1,280, mha 2,048
+  // sha has 768 parameters, mqa 1,280, mha 2,048.
   const Results all_on = three_seeds(0.1, 0.2);
   EXPECT_THAT(frontier(all_on, summarise(all_on)), ElementsAre("sha", "mqa", "mha"));
   const Results sha_best = three_seeds(0.1, -0.2);
@@ -165,7 +165,7 @@ TEST(ParetoTest, NoFrontierOfUndecidedMeans) {
   EXPECT_EQ(title(few), undecided);  // one seed of sha judges nothing
 }
 
-// However many seeds: what was not shown to differ was not shown to be equal.
+// However many seeds there are, what was not shown to differ was not shown to be equal.
 TEST(FindingsTest, UndecidedSaysHowManySeeds) {
   Results results = three_seeds(0.012, 0.012);
   for (const int64_t seed : {3, 4}) {
@@ -182,7 +182,8 @@ TEST(FindingsTest, UndecidedSaysHowManySeeds) {
 
 TEST(PlanCaveatTest, SaysWhatFewSeedsCannotDecide) {
   EXPECT_EQ(plan_caveat(9, 1), "One seed cannot separate noise from a real difference: take 3 seeds or more, better 5");
-  // Student's t of 2 and 4 degrees of freedom over the root of 3 and 5, where two are compared (R: qt(0.975, 2)).
+  // The factor is Student's t of 2 and 4 degrees of freedom over the root of 3 and 5, where two are compared (R:
+  // qt(0.975, 2)).
   EXPECT_EQ(plan_caveat(2, 3),
             "With 3 seeds a difference must be 2.5 times as large as the deviation of differences between seeds to be "
             "significant; with 5 seeds 1.2 times");

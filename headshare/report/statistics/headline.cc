@@ -72,7 +72,7 @@ std::string margin_text(const Results& results, const VariantRow& reference) {
                                 : join_text(share, " in ", quality_name(subject));
 }
 
-// What it costs, and how sure that is.
+// Says what the cheapest variant costs, and how sure that is.
 std::string cheapest_text(const Results& results, const VariantRow& reference, const VariantRow& row) {
   const Subject& subject = results.subject;
   const auto share = [](int64_t part, int64_t whole) {
@@ -93,7 +93,7 @@ std::string cheapest_text(const Results& results, const VariantRow& reference, c
 constexpr size_t kMostInSentence = 3;    // in one sentence
 constexpr size_t kMostListed = 10;  // in brackets
 
-// Of those that may or may not be within the margin: which, and how many seeds would tell.
+// Says which variants may or may not be within the margin, and how many seeds would tell.
 std::string undecided_text(const Results& results, const VariantRow& reference, const Rows& undecided) {
   const std::string which =
       undecided.size() <= kMostInSentence
@@ -126,7 +126,7 @@ std::string cheapest_sentence(const Results& results, const std::vector<VariantR
                                             margin_text(results, reference), ".");
 }
 
-// How small a difference can be seen, by the half-widths of intervals and whose they are, not empty; of many the
+// Says how small a difference can be seen, by the half-widths of intervals and whose they are, not empty; of many the
 // smallest and the largest half-width.
 std::string limits_text(std::vector<std::pair<double, std::string>> seen, int digits) {
   std::sort(seen.begin(), seen.end());
@@ -139,7 +139,7 @@ std::string limits_text(std::vector<std::pair<double, std::string>> seen, int di
              : join_text(limits.front(), " to ", limits.back(), ", depending on the one compared,");
 }
 
-// How large a difference could have been seen, for each of those that show none.
+// Says how large a difference could have been seen, for each variant that shows none.
 std::string resolution_caveat(const Results& results, const Verdicts& verdicts) {
   const Subject& subject = results.subject;
   const int digits = difference_digits(subject);
@@ -178,7 +178,7 @@ void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t se
   if (!resolution.empty()) caveats->push_back(resolution);
 }
 
-// Whether several seeds of a variant were fine-tuned from one encoder.
+// Tells whether several seeds of a variant were fine-tuned from one encoder.
 bool shares_encoders(const Results& results) {
   std::set<std::pair<std::string, int64_t>> seen;
   return std::any_of(results.cells.begin(), results.cells.end(), [&](const Cell& cell) {
@@ -186,7 +186,7 @@ bool shares_encoders(const Results& results) {
   });
 }
 
-// "Fewer seeds than planned: mqa (2 of 3). ..."; "" where every variant that has any has all.
+// Returns "Fewer seeds than planned: mqa (2 of 3). ..."; "" where every variant that has any has all.
 std::string missing_seeds_text(const std::vector<VariantRow>& rows) {
   std::vector<std::string> names;
   for (const VariantRow& row : rows) {

@@ -1,4 +1,4 @@
-// A comparison in two or three sentences, for someone who has to decide.
+// Tells what a comparison found in two or three sentences, for someone who has to decide.
 #pragma once
 
 #include <string>

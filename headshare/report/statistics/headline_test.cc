@@ -36,7 +36,7 @@ TEST(HeadlineTest, NamesTheBestAndTheCheapestThatKeepsUp) {
                                      "0.0132 cannot be seen with these seeds."));
 }
 
-// The noisiest would be recommended otherwise: its interval contains 0 most easily.
+// The noisiest variant would be recommended otherwise: its interval contains 0 most easily.
 TEST(HeadlineTest, RecommendsNothingThatMayBeWorse) {
   const Headline made = of(three_seeds(0.005, 0.2, 0.01));
   EXPECT_THAT(made.finding, Not(HasSubstr("heapest")));
@@ -55,7 +55,7 @@ TEST(HeadlineTest, JudgesNobodyBelowThreeSeeds) {
   EXPECT_THAT(made.caveats, Contains(HasSubstr("Two seeds cannot separate noise from a real difference")));
 }
 
-// One of them lost a seed: nothing is said of every scheme.
+// One of the variants lost a seed: nothing is said of every scheme.
 TEST(HeadlineTest, SaysWhatIsNotJudged) {
   Results results = three_seeds(0.1, 0.2);
   std::erase_if(results.cells, [](const Cell& cell) { return cell.key.variant == "mqa" && cell.key.seed == 1; });
@@ -64,7 +64,7 @@ TEST(HeadlineTest, SaysWhatIsNotJudged) {
   EXPECT_THAT(made.caveats, Contains(HasSubstr("Fewer seeds than planned: mqa (2 of 3).")));
 }
 
-// A task that everybody solves: seeds that agree say nothing of what they would miss.
+// Everybody solves this task: seeds that agree say nothing of what they would miss.
 TEST(HeadlineTest, NamesNoResolutionWhereEverySeedAgrees) {
   std::vector<Cell> cells;
   for (int64_t seed = 0; seed < 3; ++seed) {
@@ -109,7 +109,7 @@ TEST(HeadlineTest, HigherIsBetterForAccuracy) {
                         "2% in test accuracy."));
 }
 
-// Accuracies of mha and of two others whose seeds scatter by so much.
+// Returns accuracies of mha and of two others whose seeds scatter by so much.
 Results scattered_accuracies(double mqa, double sha) {
   std::vector<Cell> cells;
   for (int64_t seed = 0; seed < 3; ++seed) {
@@ -154,7 +154,7 @@ TEST(HeadlineTest, LeavesNothingToCompareUnsaid) {
   EXPECT_THAT(of(loss_results({loss_cell("mha", 0, 2.1)})).text(), Not(HasSubstr("noise is")));
 }
 
-// Encoders of one scheme: "wordpiece" has a table, "hash-md-proj" hashes words.
+// The encoders are of one scheme: "wordpiece" has a table, "hash-md-proj" hashes words.
 Results embeddings(const std::string& random_tokens, const std::vector<std::string>& names) {
   std::vector<Cell> cells;
   Results results;

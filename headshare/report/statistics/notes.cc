@@ -14,7 +14,7 @@
 namespace headshare {
 namespace {
 
-// Sentences with the variants they hold for: one line for many rows that say the same.
+// Collects sentences with the variants they hold for: one line for many rows that say the same.
 class Grouped {
  public:
   void add(const std::string& variant, const std::string& text) {
@@ -28,7 +28,7 @@ class Grouped {
     }
   }
 
-  // "3 seeds" when all agree, else "3 seeds (mqa, sha); 2 seeds (gqa)".
+  // Returns "3 seeds" when all agree, else "3 seeds (mqa, sha); 2 seeds (gqa)".
   std::string text() const {
     std::string all;
     for (const auto& [text, variants] : groups_) {
@@ -40,7 +40,7 @@ class Grouped {
 
   bool empty() const { return groups_.empty(); }
 
-  // Always with the variants: "sha: the reference itself; el: ...".
+  // Returns the sentences always with the variants: "sha: the reference itself; el: ...".
   std::string by_variant() const {
     std::string all;
     for (const auto& [text, variants] : groups_) {
@@ -65,7 +65,8 @@ std::string figures_note(const Results& results, const std::vector<VariantRow>& 
          noun(results) + " a little (selection bias)." + spread;
 }
 
-// "wide: heads 8, scheme mqa. rms: norm rms.": the options of variants that are more than a scheme; "" without such.
+// Returns "wide: heads 8, scheme mqa. rms: norm rms.": the options of variants that are more than a scheme; "" without
+// such.
 std::string variants_note(const Results& results) {
   std::string text;
   for (const std::string& name : variant_names(results)) {
@@ -88,7 +89,7 @@ std::string benchmark_note(const Results& results) {
   return text + ". A metric that is 0/0 counts 0.";
 }
 
-// What is reached without learning.
+// Says what is reached without learning.
 std::string guessing_note(const Subject& subject) {
   std::string each;
   for (size_t i = 0; i < subject.task_chances.size(); ++i) {
@@ -135,7 +136,7 @@ void add_retention_notes(const std::vector<VariantRow>& rows, const char* name, 
   notes->push_back(note);
 }
 
-// "mha 400 steps in 12 s, sha 455 steps in 12 s": what the same time came to, medians over seeds.
+// Returns "mha 400 steps in 12 s, sha 455 steps in 12 s": what the same time came to, medians over seeds.
 std::string steps_and_seconds(const Results& results, const std::vector<VariantRow>& rows) {
   std::string text;
   for (const VariantRow& row : rows) {
@@ -193,7 +194,7 @@ std::string share_text(int64_t part, int64_t whole) {
   return percent_text(whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// Which share of a task's rows each tokenizer's were too long; "" where none was.
+// Says which share of a task's rows each tokenizer's were too long; "" where none was.
 std::string cuts_text(const std::vector<VariantRow>& rows, size_t task) {
   Grouped shares;
   bool any = false;
@@ -206,7 +207,7 @@ std::string cuts_text(const std::vector<VariantRow>& rows, size_t task) {
   return any ? join_text(" Rows that were longer than --finetune-max-length and were cut: ", shares.text(), ".") : "";
 }
 
-// What the columns of the table of embeddings are, and how much of the data they could not learn.
+// Says what the columns of the table of embeddings are, and how much of the data they could not learn.
 void add_embedding_notes(const Results& results, const std::vector<VariantRow>& rows, std::vector<std::string>* notes) {
   notes->push_back(
       join_text("Embedding parameters: of the token embedding, rows of special tokens included. PRR "
@@ -229,7 +230,7 @@ void add_embedding_notes(const Results& results, const std::vector<VariantRow>& 
   }
 }
 
-// Whether a setting ("cross-scheme=mqa heads=8") gives some place another scheme than `scheme`.
+// Tells whether a setting ("cross-scheme=mqa heads=8") gives some site another scheme than `scheme`.
 bool names_other_scheme(const std::string& setting, const std::string& scheme) {
   const std::string option = "-scheme=";
   for (size_t at = setting.find(option); at != std::string::npos; at = setting.find(option, at + 1)) {
@@ -239,7 +240,8 @@ bool names_other_scheme(const std::string& setting, const std::string& scheme) {
   return false;
 }
 
-// A sweep over the schemes of single places may choose another scheme for the reference itself; "" where it did not.
+// Names the scheme of the reference where a sweep over the schemes of single sites chose another one for it; "" where
+// it did not.
 std::string reference_note(const Results& results, const std::vector<VariantRow>& rows) {
   const VariantRow* reference = reference_row(results, rows);
   if (reference == nullptr || !names_other_scheme(reference->best.setting, reference->scheme)) return "";

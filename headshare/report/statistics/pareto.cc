@@ -6,7 +6,8 @@ namespace headshare {
 
 namespace {
 
-// What was not trained by itself is as good as what it was made of; measured again it differs by rounding.
+// Returns the quality of a variant's weights. A variant that was not trained by itself is as good as what it was made
+// of; measured again it differs by rounding.
 double quality_of_weights(const std::vector<VariantRow>& rows, const VariantRow& row) {
   for (const VariantRow& other : rows) {
     if (other.variant == row.weights_of && other.finished()) return other.best.quality.mean;

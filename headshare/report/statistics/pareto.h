@@ -1,4 +1,4 @@
-// What quality costs: the variants that no other one beats in both.
+// Finds what quality costs: the variants that no other one beats in both.
 #pragma once
 
 #include <functional>

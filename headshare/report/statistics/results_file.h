@@ -1,5 +1,5 @@
-// results.json as a whole: the facts, and beside them the rows of summarise(), the headline and which speeds were
-// measured on a busy machine, for readers that want no statistics of their own. Nobody reads these back: they are
+// Writes results.json as a whole: the facts, and beside them the rows of summarise(), the headline and which speeds
+// were measured on a busy machine, for readers that want no statistics of their own. Nobody reads these back: they are
 // computed anew.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Numbers of cells as columns: a value for each seed, or for each block of the reported part.
+// Makes columns of the numbers of cells: a value for each seed, or for each block of the reported part.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ Column column(const Cells& cells, const Read& read) {
   return values;
 }
 
-// Mean of the chosen values, each with its weight.
+// Returns the mean of the chosen values, each with its weight.
 inline double mean_at(const Column& values, const Column& weights, std::span<const int64_t> indices) {
   double sum = 0;
   double weight = 0;

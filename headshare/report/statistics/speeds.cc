@@ -15,7 +15,7 @@ constexpr double kBusyRatio = 1.25;  // of the fastest and the slowest seed of o
 using Speed = double Cell::*;
 using Wait = std::optional<double> WaitShares::*;
 
-// How many times as fast the fastest seed of a variant was as its slowest; 1 where no variant has two seeds.
+// Returns how many times as fast the fastest seed of a variant was as its slowest; 1 where no variant has two seeds.
 double largest_ratio(const Results& results, const std::vector<VariantRow>& rows, Speed speed) {
   double largest = 1;
   for (const VariantRow& row : rows) {

@@ -1,4 +1,4 @@
-// How far measured speeds can be trusted: a machine that does something else meanwhile makes any of them wrong.
+// Decides how far measured speeds can be trusted: a machine that does something else meanwhile makes any of them wrong.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace headshare {
 
-// Which speeds were measured on a busy machine. All variants' speeds of a kind are marked together: they were measured
-// in turns, and none is of use without another one to compare it with.
+// This says which speeds were measured on a busy machine. All variants' speeds of a kind are marked together: they were
+// measured in turns, and none is of use without another one to compare it with.
 struct BusySpeeds {
   bool training = false;
   bool decoding = false;
@@ -29,10 +29,10 @@ std::vector<std::string> names_of(
 
 inline constexpr const char* kBusyMachine = "busy machine";  // stands beside every such speed
 
-// rate_text(), with "(busy)" behind the number of a busy machine.
+// Returns rate_text(), with "(busy)" behind the number of a busy machine.
 std::string speed_text(const VariantRow& row, double per_second, bool busy);
 
-// A sentence or two for the notes.
+// Returns a sentence or two for the notes.
 std::string speed_note(const Results& results, const std::vector<VariantRow>& rows);
 
 }  // namespace headshare

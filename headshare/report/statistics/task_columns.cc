@@ -10,10 +10,10 @@ namespace {
 
 std::string heading(const std::string& task) { return task.substr(task.find('/') + 1); }
 
-// Counts of examples and thresholds are no scores.
+// Tells whether a metric is a score: counts of examples and thresholds are none.
 bool is_score(const std::string& metric) { return !metric.ends_with("total") && !metric.ends_with("thresh"); }
 
-// The metrics of the benchmark's only task, as the variants have them.
+// Returns the metrics of the benchmark's only task, as the variants have them.
 std::vector<std::string> metric_names(const std::vector<VariantRow>& rows) {
   std::vector<std::string> names;
   for (const VariantRow& row : rows) {

@@ -1,4 +1,4 @@
-// The table of a benchmark's tasks: a row for each variant, a column for each task, or of a single task for each
+// Makes the table of a benchmark's tasks: a row for each variant, a column for each task, or of a single task for each
 // metric.
 #pragma once
 
@@ -19,10 +19,10 @@ struct TaskColumn {
   bool is_best(size_t row) const;
 };
 
-// Empty for what is no benchmark.
+// Returns no columns for what is no benchmark.
 std::vector<TaskColumn> task_columns(const Subject& subject, const std::vector<VariantRow>& rows);
 
-// What the columns hold, as a title: "Tasks", "Metrics of squad".
+// Returns what the columns hold, as a title: "Tasks", "Metrics of squad".
 std::string task_table_title(const Subject& subject);
 
 }  // namespace headshare

@@ -15,8 +15,8 @@ Summary summary_or_none(const Column& values) { return values.empty() ? Summary{
 
 double median_or_zero(const Column& values) { return values.empty() ? 0 : median(values); }
 
-// Nothing where a seed's score has no interval. Below three seeds the mean of their intervals: the seeds score the same
-// sentences, so that those move them alike.
+// Returns nothing where a seed's score has no interval. Below three seeds it is the mean of their intervals: the seeds
+// score the same sentences, so that those move them alike.
 std::optional<Interval> interval_of_mean(const std::vector<Score>& seeds) {
   Column values;
   Interval mean;
@@ -29,7 +29,7 @@ std::optional<Interval> interval_of_mean(const std::vector<Score>& seeds) {
   return seeds.size() < kFewestToJudge ? mean : mean_interval(values);
 }
 
-// Of those scores that every cell has as a number; `scores` gives the list of a cell.
+// Summarises the scores that every cell has as a number; `scores` gives the list of a cell.
 template <class Scores>
 std::vector<ScoreRow> summarise_scores(const Cells& cells, const Scores& scores) {
   std::vector<ScoreRow> rows;
@@ -49,7 +49,8 @@ std::vector<ScoreRow> summarise_scores(const Cells& cells, const Scores& scores)
   return rows;
 }
 
-// Over sentences, the mean over the seeds of what each gives: nothing where blocks are no sentences.
+// Returns an interval over sentences, the mean over the seeds of what each gives: nothing where blocks are no
+// sentences.
 std::optional<Interval> sentence_interval(const Subject& subject, const Cells& cells) {
   const size_t count = cells.front()->blocks.size();
   const bool alike = std::all_of(cells.begin(), cells.end(), [&](const Cell* c) { return c->blocks.size() == count; });
@@ -94,7 +95,8 @@ SettingRow summarise_setting(const Results& results, const std::string& variant,
   return row;
 }
 
-// Chosen by validation alone, so that the test part judges a choice it had no say in.
+// Tells whether setting `a` is chosen before `b`: by validation alone, so that the test part judges a choice it had no
+// say in.
 bool better(const SettingRow& a, const SettingRow& b) {
   if (a.seeds.size() != b.seeds.size()) return a.seeds.size() > b.seeds.size();
   return !a.seeds.empty() && a.validation_loss.mean < b.validation_loss.mean;

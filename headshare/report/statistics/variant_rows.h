@@ -1,4 +1,4 @@
-// The table of a comparison: one row per variant, with what its seeds say together and against the references.
+// Makes the table of a comparison: one row per variant, with what its seeds say together and against the references.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,21 @@
 
 namespace headshare {
 
-// A score beside the quality, over the seeds.
+// This is a score beside the quality, over the seeds.
 struct ScoreRow {
   std::string name;
   Summary summary;
-  // Of the mean, where each seed's score has one: Student t from three seeds on, else the mean of the seeds' own.
+  // The interval is of the mean, where each seed's score has one: Student t from three seeds on, else the mean of the
+  // seeds' own.
   std::optional<Interval> interval = {};
 };
 
-// One variant with one setting of a sweep, over its finished seeds.
+// This is one variant with one setting of a sweep, over its finished seeds.
 struct SettingRow {
   std::string setting;
   std::vector<int64_t> seeds = {};  // finished
   int64_t planned = 0;              // seeds that were asked for
-  // Of the seeds; their count is 0 where none is finished.
+  // The summaries are of the seeds; their count is 0 where none is finished.
   Summary validation_loss = {};
   Summary test_loss = {};
   Summary quality = {};
@@ -32,8 +33,8 @@ struct SettingRow {
   std::vector<ScoreRow> scores = {};              // those that every finished seed has
 };
 
-// A variant less the reference in the compared number: the test loss where the measure is perplexity, else the
-// measure. Paired: only seeds that both have count, block by block.
+// A difference is a variant less the reference in the compared number: the test loss where the measure is perplexity,
+// else the measure. It is paired: only seeds that both have count, block by block.
 struct Difference {
   int64_t seeds = 0;
   double mean = 0;
@@ -43,24 +44,24 @@ struct Difference {
   std::optional<Interval> over_blocks = {};     // bootstrap over evaluation blocks, differences averaged over the seeds
   std::string test = {};                        // how it was judged, in words
 
-  // What readers judge by, and what a test says from kFewestPairsForPValue seeds on.
+  // Readers judge by the interval; a test says the p-value from kFewestPairsForPValue seeds on.
   std::optional<Interval> interval() const { return judged ? std::optional(judged->interval) : std::nullopt; }
   std::optional<double> p_value() const {
     return judged && seeds >= kFewestPairsForPValue ? std::optional(judged->p_value) : std::nullopt;
   }
 };
 
-// One task of a benchmark over the finished seeds; summaries of none where none is.
+// This is one task of a benchmark over the finished seeds; the summaries are of none where none is finished.
 struct TaskRow {
   std::string task;
   Summary score = {};
-  // By name; without those that are not a number with some seed.
+  // The metrics go by name; those that are not a number with some seed are missing.
   std::vector<ScoreRow> metrics = {};
   std::optional<Coverage> coverage = {};  // the data's, without a score
   Summary unseen_score = {};              // of the rows with words that no training example has
 };
 
-// What is known of a variant; zeros and empty where it was not measured.
+// A row has what is known of a variant; zeros and empty where it was not measured.
 struct VariantRow {
   std::string variant;          // its name
   std::string scheme;           // of its attention
@@ -91,16 +92,16 @@ struct VariantRow {
   bool trained() const { return weights_of.empty(); }
 };
 
-// In the order in which the variants are planned; those of which nothing is finished have a row too.
+// Returns rows in the order in which the variants are planned; those of which nothing is finished have a row too.
 std::vector<VariantRow> summarise(const Results& results);
 
-// The score of that name; of no seed where there is none.
+// Returns the score of that name; of no seed where there is none.
 ScoreRow score_of(const std::vector<ScoreRow>& scores, const std::string& name);
 
-// The names of all scores that any of the rows has, in the order in which they first come.
+// Returns the names of all scores that any of the rows has, in the order in which they first come.
 std::vector<std::string> score_names(const std::vector<VariantRow>& rows);
 
-// The finished cells a row stands for.
+// Returns the finished cells that a row stands for.
 std::vector<const Cell*> cells_of(const Results& results, const std::string& variant, const std::string& setting);
 
 }  // namespace headshare

@@ -9,10 +9,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// P / P_SHA - 1 of mha.
+// This is P / P_SHA - 1 of mha.
 constexpr double kGrowth = static_cast<double>(kMhaParameters - kShaParameters) / kShaParameters;
 
-// mha, sha and a scheme that uses mha's weights, with one seed each.
+// There are mha, sha and a scheme that uses mha's weights, with one seed each.
 class SummariseOneSeedTest : public testing::Test {
  protected:
   const std::vector<VariantRow> rows_ = [] {
@@ -62,7 +62,7 @@ TEST(SummariseTranslations, OneSeedHasAnIntervalOverSentences) {
   EXPECT_THAT(best.quality_interval_rule, HasSubstr("bootstrap interval over sentences"));
 }
 
-// Intervals of scores that have their own: 10 wide, around 50, 53 and 56.
+// The intervals of scores that have their own are 10 wide, around 50, 53 and 56.
 std::vector<ScoreRow> summarised_scores(int64_t seeds) {
   Results results = accuracy_results({});
   for (int64_t seed = 0; seed < seeds; ++seed) {
@@ -117,7 +117,7 @@ TEST(SummariseTest, TheMeanOfSeedsHasTheirInterval) {
   for (size_t i = 0; i < 3; ++i) results.cells[i].quality = 0.7 + 0.1 * static_cast<double>(i);
   const SettingRow best = summarise(results)[0].best;
   EXPECT_EQ(best.quality_interval_rule, "95% Student t interval over 3 seeds");
-  // Two degrees of freedom: 4.302653 deviations of the mean.
+  // There are two degrees of freedom: 4.302653 deviations of the mean.
   EXPECT_NEAR(best.quality_interval->low, 0.8 - 4.302653 * 0.1 / std::sqrt(3.0), 1e-6);
   EXPECT_NEAR(best.quality_interval->high, 0.8 + 4.302653 * 0.1 / std::sqrt(3.0), 1e-6);
 }
@@ -160,7 +160,7 @@ TEST(SummariseTest, SixSeedsGiveAPValue) {
   EXPECT_FALSE(summarise(loss_results(cells))[1].against_reference->p_value());
 }
 
-// Two differences are judged together: wider than each alone. What is not trained is none of them.
+// Two differences are judged together: wider than each alone. A variant that is not trained is none of them.
 TEST(SummariseTest, DifferencesAreJudgedTogether) {
   std::vector<Cell> cells;
   for (int64_t seed = 0; seed < 3; ++seed) {
@@ -188,7 +188,8 @@ TEST(SummariseTest, AccuracyIsComparedAsItIs) {
 }
 
 TEST(SummariseTest, TheSettingBestOnValidationIsTheRow) {
-  // a: two seeds, worse. b: two seeds, better on validation and worse on test. c: the best, but one seed.
+  // Setting a has two seeds, worse. b has two seeds, better on validation and worse on test. c is the best, but has one
+  // seed.
   Results results =
       loss_results({loss_cell("mha", 0, 2.2, "a"), loss_cell("mha", 1, 2.2, "a"), loss_cell("mha", 0, 2.3, "b"),
                     loss_cell("mha", 1, 2.3, "b"), loss_cell("mha", 0, 1.0, "c"), loss_cell("sha", 0, 2.5, "a")});

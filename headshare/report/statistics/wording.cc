@@ -139,7 +139,7 @@ std::string rate_text(const VariantRow& row, double per_second) {
 std::string count_text(int64_t count) {
   if (count <= 0) return "-";
   if (count >= 1'000'000) return format_count(static_cast<double>(count));
-  // Exact, unlike format_count: the embeddings by which some schemes differ are a few hundred numbers.
+  // The count is exact, unlike format_count's: the embeddings by which some schemes differ are a few hundred numbers.
   std::string digits = std::to_string(count);
   if (digits.size() > 3) digits.insert(digits.size() - 3, ",");
   return digits;

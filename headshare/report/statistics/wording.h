@@ -1,5 +1,5 @@
-// What tables, headlines and reports all say, in the same words and digits. Plain text: whoever puts it
-// into HTML or LaTeX escapes it.
+// Tables, headlines and reports all share these words and digits. All is plain text: whoever puts it into HTML or LaTeX
+// escapes it.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// "12.34", "0.873": as many digits as the measure bears.
+// Returns "12.34", "0.873": as many digits as the measure bears.
 std::string quality_text(const Subject& subject, double value);
 std::string quality_text(const Subject& subject, const Summary& summary);     // "12.34 ±0.05", "-" without a value
 std::string summary_text(const std::optional<Summary>& summary, int digits);  // the same, for losses
@@ -34,43 +34,43 @@ std::string seeds_in_words(const SettingRow& row);  // "mean of 3 seeds", "one s
 std::string number_of_seeds(size_t seeds);          // "one seed", "three seeds", "12 seeds"
 std::string p_text(double p_value);                 // "0.03", "< 0.001"
 
-// What the rows are: "scheme" where each variant is named after its scheme and is nothing else, else "variant".
+// Returns what the rows are: "scheme" where each variant is named after its scheme and is nothing else, else "variant".
 std::string noun(const Results& results);
 
-// "bits per byte", "BLEU"; of a signature ("bleu|nrefs:1|...") its first part.
+// Returns "bits per byte", "BLEU"; of a signature ("bleu|nrefs:1|...") its first part.
 std::string score_heading(const std::string& name);
 std::string score_text(const SettingRow& row, const std::string& name);           // "1.234 ±0.005", "-" without it
 std::string score_interval_text(const SettingRow& row, const std::string& name);  // "[56.10, 57.71]", "" without one
 
 std::string capitalised(std::string text);
 
-// "language-model" as a heading: "Language model"; of benchmarks as they call themselves.
+// Returns "language-model" as a heading: "Language model"; of benchmarks as they call themselves.
 std::string subject_title(const Subject& subject);
 
 std::string plural(size_t count, const std::string& noun);  // "1 seed", "3 seeds"
 
-// A variant's name in at most so many characters: a longer one keeps its beginning and its end, which tell the
+// Returns a variant's name in at most so many characters: a longer one keeps its beginning and its end, which tell the
 // embeddings of one scheme from one another: "mhe_mul…d-proj".
 std::string name_within(const std::string& name, size_t most);
 std::string name_in_figure(const std::string& name);
 
-// What training counts for its speed: "tokens", of a benchmark "examples".
+// Returns what training counts for its speed: "tokens", of a benchmark "examples".
 std::string training_unit(const Subject& subject);
 
-// The finished, trained row with the best mean quality; null when there is none, or where losses of different tokens
-// would be compared.
+// Returns the finished, trained row with the best mean quality; null when there is none, or where losses of different
+// tokens would be compared.
 const VariantRow* best_row(const Results& results, const std::vector<VariantRow>& rows);
 
-// True where a row shows what a column would hold.
+// Each tells whether a row shows what a column would hold.
 bool shows_quality_interval(const Results& results);  // of perplexities the difference to the reference tells more
 bool shows_score_interval(const std::vector<VariantRow>& rows, const std::string& name);
 bool any_setting(const Results& results);
 bool any_decoding(const Results& results);  // false for encoders: no cache, no decoding speed
 
-// Whether models keep a cache of a source, filled once for each sentence.
+// Tells whether models keep a cache of a source, filled once for each sentence.
 bool any_source_cache(const Results& results);
 
-// Whether models wrote what they are scored by, against the clock; false for files from before that was timed.
+// Tells whether models wrote what they are scored by, against the clock; false for files from before that was timed.
 bool any_output_speed(const Results& results);
 
 }  // namespace headshare

@@ -15,7 +15,7 @@ constexpr int kRounds = 3;
 
 Box square(double x, double y) { return {x - kMarker, y - kMarker, x + kMarker, y + kMarker}; }
 
-// A label's place whose box touches the circle of `distance` around the point, at one of 16 angles.
+// Returns a label's place whose box touches the circle of `distance` around the point, at one of 16 angles.
 PlacedLabel candidate(const LabelRequest& request, double width, int angle, double distance) {
   const double radians = angle * M_PI / 8;
   const double dx = std::cos(radians);
@@ -72,7 +72,7 @@ class Placer {
   }
 
   double cost_of(size_t i, const PlacedLabel& place, int angle, double distance) const {
-    // To the right is where a name is looked for; then left; above and below last.
+    // A name is looked for to the right first; then left; above and below last.
     double cost =
         0.6 * (distance - 8) + 1.5 * std::abs(std::sin(angle * M_PI / 8)) + (std::cos(angle * M_PI / 8) < -0.1);
     cost += 50 * outside(place.box, frame_);

@@ -1,4 +1,4 @@
-// Where names stand beside points and at the ends of lines, so that none covers another.
+// Decides where names stand beside points and at the ends of lines, so that none covers another.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct Box {
   double overlap(const Box& other) const;  // the area both cover
 };
 
-// A name to be placed near its point.
+// This is a name to be placed near its point.
 struct LabelRequest {
   double x = 0, y = 0;  // the point
   std::string text;
@@ -25,17 +25,17 @@ struct PlacedLabel {
   Box box;
 };
 
-// Width of a text in the figures' type, a little too large rather than too small: the font is the reader's.
+// Returns the width of a text in the figures' type, a little too large rather than too small: the font is the reader's.
 double text_width(const std::string& text);
 inline constexpr double kLabelHeight = 13;
 
-// For each request a place inside `frame`, near its point and clear of the other labels, all points and
-// `obstacles` (error bars, the legend) as far as there is room: each label in turn takes the best of some
-// forty places, three times over.
+// Finds for each request a place inside `frame`, near its point and clear of the other labels, all points and
+// `obstacles` (error bars, the legend) as far as there is room: each label in turn takes the best of some forty places,
+// three times over.
 std::vector<PlacedLabel> place_labels(const std::vector<LabelRequest>& requests, const std::vector<Box>& obstacles,
                                       const Box& frame);
 
-// Heights for a column of labels: at least `gap` apart, in the same order, as near to the wished heights as
+// Returns heights for a column of labels: at least `gap` apart, in the same order, as near to the wished heights as
 // that allows, within [low, high] if they fit.
 std::vector<double> spread(const std::vector<double>& wished, double gap, double low, double high);
 

@@ -38,7 +38,7 @@ std::string polygon(const std::string& points, const std::string& css) {
   return fmt::format("<polygon class=\"{}\" points=\"{}\"/>", css, points);
 }
 
-// Ten shapes, filled, hollow and crossed, which differ without their colours, too.
+// Returns one of ten shapes, filled, hollow and crossed, which differ without their colours, too.
 std::string shape(double x, double y, double r, SeriesStyle style) {
   const std::string full = "m " + colour_of(style);
   const std::string hollow = full + " h";
@@ -78,7 +78,7 @@ std::string shape(double x, double y, double r, SeriesStyle style) {
   }
 }
 
-// Whether labels in the middle below their ticks stay clear of their neighbours'.
+// Tells whether labels in the middle below their ticks stay clear of their neighbours'.
 bool have_room(const Scale& scale, const std::vector<Tick>& ticks) {
   for (size_t i = 1; i < ticks.size(); ++i) {
     const double needed = (text_width(ticks[i - 1].label) + text_width(ticks[i].label)) / 2;
@@ -87,7 +87,7 @@ bool have_room(const Scale& scale, const std::vector<Tick>& ticks) {
   return true;
 }
 
-// With 0 among them where that leaves two.
+// Returns every second tick, with 0 among them where that leaves two.
 std::vector<Tick> every_second(const std::vector<Tick>& ticks) {
   const auto zero = std::find_if(ticks.begin(), ticks.end(), [](const Tick& tick) { return tick.value == 0; });
   size_t first = zero == ticks.end() ? 0 : static_cast<size_t>(zero - ticks.begin()) % 2;
@@ -97,7 +97,7 @@ std::vector<Tick> every_second(const std::vector<Tick>& ticks) {
   return kept;
 }
 
-// Fewer where labels would touch; two at least, since one gives no scale.
+// Returns fewer ticks where labels would touch; two at least, since one gives no scale.
 std::vector<Tick> ticks_below(const Scale& scale) {
   std::vector<Tick> ticks = round_ticks(scale, kTicks);
   for (int count = kTicks - 1; count >= 2 && !have_room(scale, ticks); --count) {
@@ -162,7 +162,7 @@ void SvgPlot::y_axis(const Scale& scale, const std::string& label) {
     segment({frame_.left, y}, {frame_.right, y}, "grid");
     text({frame_.left - 8, y + 4}, tick.label, "tick", "end");
   }
-  // Above the axis, level: easier to read than a line on its side.
+  // The name stands above the axis, level: that is easier to read than a line on its side.
   text({4, frame_.top - 14}, abbreviated(label, 60), "label");
 }
 

@@ -66,7 +66,7 @@ Box text_box(const LabelRequest& request, const PlacedLabel& label) {
   return {left, label.y - 10, left + width - 4, label.y + 3};
 }
 
-// Names as crowded as results are: two at one point, columns whose points are nearer than lines of text.
+// The names are as crowded as results are: two at one point, columns whose points are nearer than lines of text.
 TEST(LabelsTest, NoneCoversAnother) {
   const std::vector<LabelRequest> requests = {{380, 250, "mha"},
                                               {380, 250, "el_lossless"},
@@ -121,7 +121,7 @@ TEST(SvgPlotTest, MarksHaveTheirValue) {
               HasSubstr("<g class=\"mark\" tabindex=\"0\" role=\"img\" aria-label=\"mqa: 2\"><title>mqa: 2</title>"));
 }
 
-// The labels below the axis, and whether each stays clear of the next.
+// Returns the labels below the axis, and checks that each stays clear of the next.
 std::vector<std::string> labels_below(const std::vector<double>& values) {
   constexpr double kLeft = 126;
   constexpr double kRight = 292;
@@ -151,12 +151,12 @@ TEST(SvgPlotTest, LabelsBelowTheAxisDoNotTouch) {
   EXPECT_THAT(labels_below({-0.00005, 0.00003}), ElementsAre("−0.00005", "0.00000"));
   EXPECT_THAT(labels_below({-0.000042, 0.000035}), ElementsAre("−0.00004", "0.00000"));  // no rounder step leaves two
   EXPECT_GE(labels_below({1.000001, 1.000002}).size(), 2u);
-  // Those that have room stay.
+  // Labels that have room stay.
   EXPECT_THAT(labels_below({-0.2, 0.1}), ElementsAre("−0.2", "−0.1", "0.0", "0.1"));
   EXPECT_THAT(labels_below({0, 0.85}), ElementsAre("0.0", "0.2", "0.4", "0.6", "0.8"));
 }
 
-// In the middle of the frame where it fits there, and always inside the figure.
+// The name is in the middle of the frame where it fits there, and always inside the figure.
 TEST(SvgPlotTest, NamesOfAxesAreNotCut) {
   for (const std::string& name : {std::string("x"), std::string(40, 'm'), std::string(100, 'i')}) {
     SvgPlot plot(100, {300, 0, 400, 10});
@@ -179,7 +179,7 @@ TEST(SvgPlotTest, TextIsNeverMarkup) {
   EXPECT_THAT(svg, Not(HasSubstr("<script")));
 }
 
-// What is not to be relied on keeps its shape.
+// A series that is not to be relied on keeps its shape.
 TEST(SvgPlotTest, GreyKeepsTheMarker) {
   std::string grey = SvgPlot::key({.index = 4, .grey = true});
   EXPECT_THAT(grey, HasSubstr("class=\"m s4 grey\""));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kSpareRange = 0.06;  // of the range, on both sides
 
-// The smallest of 1, 2, 5 times a power of ten that is at least `step`.
+// Returns the smallest of 1, 2, 5 times a power of ten that is at least `step`.
 double round_step(double step) {
   const double power = std::pow(10, std::floor(std::log10(step)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -57,7 +57,7 @@ Scale fitted_scale(const std::vector<double>& values, bool logarithmic, double f
     scale.high *= margin;
     return scale;
   }
-  // Of large numbers that agree to the last digits nothing would be left of a margin.
+  // With large numbers that agree to the last digits nothing would be left of a margin.
   const double least = std::max({std::abs(scale.low), std::abs(scale.high), 1e-6}) * 1e-3;
   const double margin = std::max((scale.high - scale.low) * kSpareRange, least);
   scale.low -= margin;

@@ -1,4 +1,4 @@
-// Added tokens in our own tokenizer.json.
+// Reads and writes added tokens in our own tokenizer.json.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,11 +15,11 @@ namespace headshare {
 void write_added(const std::vector<AddedToken>& added, const std::vector<std::string>& tokens,
                  const std::vector<std::string>& always, nlohmann::json* object);
 
-// What write_added wrote, by id; `tokens` are the texts by id. Throws Error led by `where`.
+// Returns what write_added wrote, by id; `tokens` are the texts by id. Throws Error led by `where`.
 std::vector<AddedToken> read_added(const nlohmann::json& object, const std::vector<std::string>& tokens,
                                    const std::string& where);
 
-// The keys, for refuse_unknown_keys.
+// These are the keys, for refuse_unknown_keys.
 inline constexpr const char* kAddedKeys[] = {"strips-left", "verbatim", "added"};
 
 }  // namespace headshare

@@ -12,8 +12,8 @@
 namespace headshare {
 namespace {
 
-// \w of the regular expressions of Rust: letters, marks, decimal digits, connectors, and what else is Alphabetic or
-// joins.
+// Tells whether \w of the regular expressions of Rust matches: letters, marks, decimal digits, connectors, and what
+// else is Alphabetic or joins.
 bool is_word_character(int32_t c) {
   if (c == 0x200C || c == 0x200D) return true;
   const bool circled = (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
@@ -23,10 +23,10 @@ bool is_word_character(int32_t c) {
   return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) || category == UTF8PROC_CATEGORY_PC;
 }
 
-// -1 where no character of UTF-8 begins.
+// Returns the code point at byte `at`; -1 where no character of UTF-8 begins.
 int32_t code_point_at(std::string_view text, size_t at) { return at < text.size() ? next_code_point(text, &at) : -1; }
 
-// Where the character that ends before `end` begins.
+// Returns where the character that ends before `end` begins.
 size_t character_before(std::string_view text, size_t end) {
   size_t begin = end - 1;
   while (begin > 0 && end - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;

@@ -11,14 +11,13 @@
 
 namespace headshare {
 
-// Of the tokens that begin first the longest is taken, and the search goes on behind it; one that is no single word
-// where it must be is passed over as a whole. The parts are those of Hugging Face tokenizers
-// (AddedVocabulary::find_matches).
+// Takes, of the tokens that begin first, the longest, and goes on behind it; one that is no single word where it must
+// be is passed over as a whole. The parts are those of Hugging Face tokenizers (AddedVocabulary::find_matches).
 class AddedSearch {
  public:
   AddedSearch() = default;
 
-  // No text may be empty. Of tokens with the same text the first is found.
+  // No text may be empty. If tokens have the same text, the first is found.
   explicit AddedSearch(std::vector<AddedToken> tokens);
 
   bool empty() const { return tokens_.empty(); }
@@ -52,7 +51,7 @@ class AddedSearch {
     size_t begin = 0, end = 0;
   };
 
-  // The first token from byte `at` on.
+  // Returns the first token from byte `at` on.
   Found find(std::string_view text, size_t at) const;
   Found longest_at(std::string_view text, size_t at) const;
   static TextSpan with_white_space(std::string_view text, const Found& found, size_t done);

@@ -1,4 +1,4 @@
-// Added tokens: where they are found, and what is refused. That the ids equal those of Hugging Face tokenizers is
+// Tests where added tokens are found, and what is refused. That the ids equal those of Hugging Face tokenizers is
 // tested in tests/oracles/test_added_tokens.py.
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The parts of a text, tokens in angle brackets.
+// Returns the parts of a text, tokens in angle brackets.
 std::vector<std::string> parts(const std::vector<AddedToken>& tokens, const std::string& text) {
   std::vector<std::string> result;
   AddedSearch(tokens).for_each_part(text, [&](TextSpan span, const AddedToken* token) {
@@ -127,7 +127,7 @@ json hf_sample(TokenizerKind kind, const std::vector<Case>& added) {
   return object;
 }
 
-// Where the added tokens stand, in the text as it is; ids and spans agree, and files keep all of it.
+// Returns where the added tokens stand, in the text as it is; ids and spans agree, and files keep all of it.
 std::vector<std::string> found(const json& object, const std::string& text) {
   const auto tokenizer = tokenizer_from_json(object, "t.json");
   const TokensWithSpans tokens = tokenizer->encode_with_spans(text);
@@ -168,7 +168,7 @@ TEST(AddedInTokenizersTest, NormalisedOnesAreFoundInNormalisedText) {
   EXPECT_THAT(found(hf_sample(TokenizerKind::kBpe, {{"[E1]", {"normalized"}}}), "[E1][e1]"), ElementsAre("[E1]"));
 }
 
-// Bits per byte need it: only texts that come back are lossless.
+// Bits per byte need to know this: only texts that come back are lossless.
 TEST(AddedInTokenizersTest, LosslessIsWhatComesBack) {
   const auto lossless = [](const std::vector<Case>& added) {
     return tokenizer_from_json(hf_sample(TokenizerKind::kBpe, added), "x")->lossless();
@@ -178,7 +178,7 @@ TEST(AddedInTokenizersTest, LosslessIsWhatComesBack) {
   EXPECT_FALSE(lossless({{"[E1]", {"special", "rstrip"}}}));
 }
 
-// A file of before they were found has no list of them: its texts keep their tokens.
+// A file from before added tokens were found has no list of them: its texts keep their tokens.
 TEST(AddedInTokenizersTest, FilesOfEarlierVersionsMeanWhatTheyMeant) {
   for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kWordPiece}) {
     const json object = hf_sample(kind, {{"[E1]", {"special"}}});

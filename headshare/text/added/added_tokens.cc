@@ -62,7 +62,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const std::vector<Added
   std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(ordered),
                [](const AddedToken& one) { return !one.special; });
   check_white_space(ordered, where);
-  std::vector<AddedToken> plain[2], normalized[2];  // in texts; all
+  std::vector<AddedToken> plain[2], normalized[2];  // [0]: searched for in texts; [1]: all
   for (AddedToken token : ordered) {
     const bool has_role = has_id(roles, token.id);
     auto& lists = token.normalized ? normalized : plain;

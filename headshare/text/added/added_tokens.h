@@ -1,4 +1,4 @@
-// The added tokens of a vocabulary.
+// Keeps the added tokens of a vocabulary.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct AddedSearches {
 
   bool empty() const { return plain.empty() && normalized.empty(); }
 
-  // Both rounds, for tokenizers that do not normalise text: as AddedSearch::for_each_part.
+  // Goes through both rounds, for tokenizers that do not normalise text: as AddedSearch::for_each_part.
   template <class Part>
   void for_each_part(std::string_view text, const Part& part) const {
     plain.for_each_part(text, [&](TextSpan span, const AddedToken* token) {
@@ -35,15 +35,15 @@ class AddedTokens {
  public:
   AddedTokens() = default;
 
-  // `tokens`: by id, as a file lists them. `roles`: the special tokens with roles, without options; those that `tokens`
-  // lists have its options. `normalise` gives the text of a token as it stands in normalised text. Throws Error led by
-  // `where` for ids that do not ascend or are not among the `vocabulary` tokens; for texts that are empty, too long, no
-  // UTF-8, there twice, or that normalisation makes nothing of; and for tokens that begin with white space beside ones
-  // that take what stands behind them.
+  // `tokens` are by id, as a file lists them. `roles` are the special tokens with roles, without options; those that
+  // `tokens` lists have its options. `normalise` gives the text of a token as it stands in normalised text. Throws
+  // Error led by `where` for ids that do not ascend or are not among the `vocabulary` tokens; for texts that are empty,
+  // too long, no UTF-8, there twice, or that normalisation makes nothing of; and for tokens that begin with white space
+  // beside ones that take what stands behind them.
   AddedTokens(std::vector<AddedToken> tokens, const std::vector<AddedToken>& roles, size_t vocabulary,
               const std::function<std::string(std::string_view)>& normalise, const std::string& where);
 
-  // By id, without special tokens that have a role and no options.
+  // Returns the tokens by id, without special tokens that have a role and no options.
   const std::vector<AddedToken>& listed() const { return listed_; }
   const AddedToken* find(int32_t id) const;  // among them; nullptr where it is none
 

@@ -1,4 +1,4 @@
-// Byte strings with numbers, found by their beginnings.
+// Finds byte strings with numbers by their beginnings.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class PieceTrie {
  public:
   PieceTrie() = default;
 
-  // Strings, none empty or there twice, and their numbers (not negative).
+  // `strings` have numbers that are not negative; none is empty or there twice.
   explicit PieceTrie(std::vector<std::pair<std::string_view, int32_t>> strings);
 
   // Calls visit(bytes, number) for each string that `text` begins with, the shortest first. Takes as many steps as the
@@ -46,7 +46,7 @@ class PieceTrie {
     unsigned char byte = 0;
   };
 
-  // 0, the root, where there is none.
+  // Returns 0, the root, where there is none.
   uint32_t child(uint32_t node, unsigned char byte) const;
 
   std::vector<Node> nodes_;

@@ -13,7 +13,7 @@ uint64_t pair_key(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
 }
 
-// Fibonacci hashing: the high bits of the product depend on all bits of the key.
+// Returns the first slot by Fibonacci hashing: the high bits of the product depend on all bits of the key.
 size_t first_slot(uint64_t key, int shift) { return static_cast<size_t>((key * 0x9E3779B97F4A7C15ULL) >> shift); }
 
 }  // namespace

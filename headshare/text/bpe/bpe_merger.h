@@ -1,4 +1,4 @@
-// The heart of byte-level BPE: from the bytes of one word to token ids.
+// Merges the bytes of one word to token ids: the heart of byte-level BPE.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace headshare {
 
-// All that makes a byte-level BPE tokenizer.
+// A byte-level BPE tokenizer is made of this.
 struct BpeDefinition {
   std::vector<std::string> tokens;     // by id: the bytes of ordinary tokens, the text of special ones
   std::vector<TokenMerge> merges;      // by rank: the first in the list is applied first
@@ -33,7 +33,7 @@ class BpeMerger {
   // `definition` must be in its vocabulary.
   BpeMerger(const BpeDefinition& definition, const std::string& where);
 
-  // Reused between words, so that short words allocate nothing.
+  // A Scratch is reused between words, so that short words allocate nothing.
   class Scratch {
     friend class BpeMerger;
     struct Symbol {

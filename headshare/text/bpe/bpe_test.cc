@@ -1,4 +1,4 @@
-// Byte-level BPE: splitting, merging, training, and the published ids of GPT-2.
+// Tests byte-level BPE: splitting, merging, training, and the published ids of GPT-2.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -30,7 +30,7 @@ std::vector<std::string> split(std::string_view text, SplitRule rule = SplitRule
   return words;
 }
 
-// The 256 bytes (in the alphabet's order, so '!' is 0 and 'a' is 64) and the given merges.
+// Returns the 256 bytes (in the alphabet's order, so '!' is 0 and 'a' is 64) and the given merges.
 BpeDefinition small_bpe(const std::vector<std::pair<std::string, std::string>>& merges) {
   BpeNames names;
   for (int32_t code_point = 0; code_point < 0x180; ++code_point) {
@@ -49,7 +49,7 @@ std::vector<std::string> pieces(const Tokenizer& tokenizer, std::string_view tex
   return result;
 }
 
-// What the merges mean, without any cleverness: the best pair, again and again.
+// Merges without any cleverness, as merges are meant: the best pair, again and again.
 std::vector<int32_t> merge_plainly(const BpeDefinition& definition, std::string_view word) {
   std::vector<int32_t> ids;
   for (const char c : word) {
@@ -165,7 +165,7 @@ TEST(BpeTokenizerTest, AnEndlessWordTakesNoQuadraticTime) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(word)), word);
   EXPECT_EQ(tokenizer->encode(std::string(10'000'000, 'a')).size(), 625'000U);
-  // Seconds; a quadratic procedure takes hours.
+  // It takes seconds; a quadratic procedure takes hours.
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::minutes(2));
 }
 
@@ -203,7 +203,7 @@ TEST(WordCacheTest, ForgetsRatherThanGrows) {
 }
 
 TEST(BpeTrainerTest, MergesTheMostFrequentPairTiesBySmallestIds) {
-  // Pairs: "bc" 3, "ab" 2, "de" 2; then "ab" before "de", for 'a' < 'd'.
+  // The pairs are "bc" 3, "ab" 2, "de" 2; then "ab" comes before "de", for 'a' < 'd'.
   const auto trained = train_on({.vocabulary_size = 259, .min_count = 2, .end_of_text = false},
                                 {"de", "de", "ab", "ab", "bc", "bc", "bc"});
   EXPECT_EQ(trained->decode(std::vector<int32_t>{256}), "bc");
@@ -216,13 +216,13 @@ TEST(BpeTrainerTest, StopsAtTheMinimumCount) {
 }
 
 TEST(BpeTrainerTest, CountsStayRightWhereMergesOverlap) {
-  // "aaaa": (a,a) three times, merged to "aa" "aa"; then (aa,aa) once.
+  // "aaaa" has (a,a) three times, merged to "aa" "aa"; then (aa,aa) once.
   const auto trained = train_on({.vocabulary_size = 1000, .min_count = 1, .end_of_text = false}, {"aaaa"});
   EXPECT_EQ(trained->vocabulary_size(), 258);
   EXPECT_EQ(trained->encode("aaaa"), std::vector<int32_t>{257});
 }
 
-// The definition of training, without any cleverness: all pairs counted anew before every merge.
+// Trains by the definition, without any cleverness: all pairs are counted anew before every merge.
 std::vector<std::pair<int32_t, int32_t>> train_plainly(std::vector<std::vector<int32_t>> words, size_t merges) {
   std::vector<std::pair<int32_t, int32_t>> learnt;
   while (learnt.size() < merges) {
@@ -256,7 +256,7 @@ TEST(BpeTrainerTest, EqualsThePlainProcedure) {
     corpus.push_back(word);
     words.push_back(bytes->encode(word));
   }
-  // Fewer merges than give the same bytes twice, where the plain procedure would make two tokens.
+  // With more merges two would give the same bytes, where the plain procedure would make two tokens.
   constexpr size_t kMerges = 100;
   const auto trained = train_on({.vocabulary_size = 256 + kMerges, .min_count = 1, .end_of_text = false}, corpus);
   std::vector<std::pair<int32_t, int32_t>> learnt;

@@ -18,7 +18,7 @@ struct BpeTokenizer::Worker {
 
 namespace {
 
-// By their texts; none but the end of a text unless both of RoBERTa's borders are there.
+// Returns the roles by the tokens' texts; none but the end of a text unless both of RoBERTa's borders are there.
 std::map<SpecialToken, int32_t> roles_of(const BpeDefinition& definition) {
   constexpr std::pair<const char*, SpecialToken> kNames[] = {{"<s>", SpecialToken::kClassify},
                                                              {"</s>", SpecialToken::kSeparate},

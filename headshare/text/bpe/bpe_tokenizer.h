@@ -1,4 +1,4 @@
-// Tokenizer "bpe": byte-level byte-pair encoding, as GPT-2's.
+// Tokenizer "bpe" is byte-level byte-pair encoding, as GPT-2's.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Learning a byte-level BPE from counted words.
+// Learns a byte-level BPE from counted words.
 #pragma once
 
 #include "headshare/text/bpe/merge_trainer.h"
@@ -11,8 +11,8 @@ struct BpeTrainingOptions {
   bool end_of_text = true;      // <|endoftext|> as id 0
 };
 
-// The 256 bytes in the order of their code points in the alphabet, then learn_merges. The result does
-// not depend on the order of `counts`. Throws Error when vocabulary_size does not hold the bytes.
+// Starts with the 256 bytes in the order of their code points in the alphabet; learn_merges() adds to them. The result
+// does not depend on the order of `counts`. Throws Error when vocabulary_size does not hold the bytes.
 BpeDefinition train_bpe(const WordCounts& counts, const BpeTrainingOptions& options);
 
 }  // namespace headshare

@@ -19,7 +19,7 @@ struct KeyHash {
   size_t operator()(uint64_t key) const { return static_cast<size_t>((key * 0x9E3779B97F4A7C15ULL) >> 20); }
 };
 
-// The current tokens of all distinct words, one array for all; a merged token keeps its first position.
+// These are the current tokens of all distinct words, one array for all; a merged token keeps its first position.
 struct Symbol {
   int32_t id = -1;  // -1: now part of the token before
   uint32_t previous = kNone;
@@ -69,7 +69,7 @@ class Trainer {
   }
 
  private:
-  // The id of the token that two make; two pairs may make the same: "aa" "a" and "a" "aa".
+  // Returns the id of the token that two make; two pairs may make the same: "aa" "a" and "a" "aa".
   int32_t join(int32_t left, int32_t right) {
     const std::string& tail = tokens_[static_cast<size_t>(right)];
     std::string text = tokens_[static_cast<size_t>(left)];
@@ -94,7 +94,7 @@ class Trainer {
     }
   }
 
-  // The pair that begins at `position` has arisen.
+  // Counts the pair that begins at `position`, which has arisen.
   void add_occurrence(uint32_t position) {
     const Symbol& left = symbols_[position];
     Pair& pair = pairs_[key_of_pair(left.id, symbols_[left.next].id)];
@@ -102,7 +102,7 @@ class Trainer {
     pair.positions.push_back(position);
   }
 
-  // The pair that begins at `position` goes.
+  // Removes the pair that begins at `position` from the counts.
   void remove_occurrence(uint32_t position) {
     const Symbol& left = symbols_[position];
     pairs_[key_of_pair(left.id, symbols_[left.next].id)].count -= word_counts_[left.word];
@@ -114,7 +114,7 @@ class Trainer {
     const int32_t result = join(left_id, right_id);
     merges_.push_back({left_id, right_id, result});
     std::vector<uint32_t> positions = std::move(pairs_[key].positions);
-    // From left to right, as the merged words will be read: "aaa" becomes "aa" "a".
+    // Positions go from left to right, as the merged words will be read: "aaa" becomes "aa" "a".
     std::sort(positions.begin(), positions.end());
     arisen_.clear();
     for (const uint32_t position : positions) {

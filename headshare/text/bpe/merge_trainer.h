@@ -1,4 +1,4 @@
-// Learning merges from counted words: what byte-level BPE and WordPiece have in common.
+// Learns merges from counted words, for byte-level BPE and WordPiece.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ using WordCounts = std::unordered_map<std::string, int64_t, WordHash, std::equal
 // Counts one more occurrence of `word`.
 void add_word(std::string_view word, WordCounts* counts);
 
-// Distinct words as their first tokens, one word after another.
+// These are distinct words as their first tokens, one word after another.
 struct TokenWords {
   std::vector<int32_t> ids;
   std::vector<uint32_t> lengths;  // of each word, in tokens

@@ -25,7 +25,7 @@ std::string pcre2_message(int code) {
   return reinterpret_cast<const char*>(text);
 }
 
-// The bytes at `position` are not valid UTF-8: where valid text begins again.
+// Returns where valid text begins again; the bytes at `position` are not valid UTF-8.
 size_t invalid_run_end(std::string_view text, size_t position) {
   for (size_t end = position + 1; end < text.size(); ++end) {
     size_t probe = end;

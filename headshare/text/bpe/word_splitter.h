@@ -13,7 +13,7 @@ enum class SplitRule {
   kNone,  // the whole text is one word
 };
 
-// Thread-safe: many cursors may use one splitter.
+// A splitter is thread-safe: many cursors may use one.
 class WordSplitter {
  public:
   explicit WordSplitter(SplitRule rule);
@@ -21,9 +21,9 @@ class WordSplitter {
 
   SplitRule rule() const { return rule_; }
 
-  // The words of one text, in order; together they are all of its bytes. The pattern sees valid
-  // UTF-8 only: each longest run of bytes that is not valid is a word of its own, and the valid
-  // text before and after it is split as if it stood alone.
+  // Gives the words of one text, in order; together they are all of its bytes. The pattern sees valid UTF-8 only: each
+  // longest run of bytes that is not valid is a word of its own, and the valid text before and after it is split as if
+  // it stood alone.
   class Cursor {
    public:
     explicit Cursor(const WordSplitter& splitter);
@@ -32,7 +32,7 @@ class WordSplitter {
     // Begins a new text, which must outlive the cursor's use of it.
     void reset(std::string_view text);
 
-    // The next word, never empty; false at the end.
+    // Gives the next word, never empty; returns false at the end.
     bool next(std::string_view* word);
 
    private:

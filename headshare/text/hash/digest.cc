@@ -26,7 +26,7 @@ using Context = std::unique_ptr<EVP_MAC_CTX, Free>;
 constexpr const char* kNoMd5 =
     "OpenSSL (libcrypto) offers no MD5, which hashed words need; a system in FIPS mode switches MD5 off";
 
-// Looking an algorithm up costs more than hashing a word: each thread does it once.
+// Looking an algorithm up costs more than hashing a word, so that each thread does it once.
 Context make_context() {
   const std::unique_ptr<EVP_MAC, Free> algorithm(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
   HS_CHECK(algorithm != nullptr, kNoMd5);

@@ -1,4 +1,4 @@
-// The digests that words are hashed with.
+// Words are hashed with these digests.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace headshare {
 
-// In both, bit 0 is the top bit of the digest's first byte. Thread-safe. They throw Error where the system's OpenSSL
-// offers no MD5.
+// In both, bit 0 is the top bit of the digest's first byte. Both are thread-safe. They throw Error where the system's
+// OpenSSL offers no MD5.
 
-// HMAC-MD5 (RFC 2104) with the key "en": HashFormers'.
+// Returns HMAC-MD5 (RFC 2104) with the key "en": HashFormers' digest.
 Signature digest(std::string_view text);
 
-// MD5 (RFC 1321) alone: T-FREE's.
+// Returns MD5 (RFC 1321) alone: T-FREE's digest.
 Signature md5(std::string_view text);
 
 }  // namespace headshare

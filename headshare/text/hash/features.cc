@@ -11,14 +11,14 @@
 namespace headshare {
 namespace {
 
-// In how many places a word is cut into a prefix and a suffix; long words are not.
+// Returns in how many places a word is cut into a prefix and a suffix; long words are not cut.
 int64_t cuts(const CodePoints& points) { return points.count() > kLongestWordWithParts ? 0 : points.count() - 1; }
 
 double weight(int64_t count, int64_t word_length, int64_t length) {
   return static_cast<double>(count) / static_cast<double>(std::max<int64_t>(word_length + 1 - length, 1));
 }
 
-// Counts in the order of first occurrence.
+// Keeps counts in the order of first occurrence.
 template <class Key>
 class Counter {
  public:
@@ -89,7 +89,7 @@ class BpeFeatures : public WordFeatures {
   nlohmann::json settings() const override { return {{"features", "bpe"}, {"bpe", tokenizer_.to_json()}}; }
 
  private:
-  // "dog-d-og-do-g"
+  // Returns "dog-d-og-do-g" for "dog".
   static std::string with_cuts(std::string_view word, const CodePoints& points) {
     std::string text(word);
     for (int64_t cut = 1; cut <= cuts(points); ++cut) {

@@ -1,4 +1,4 @@
-// Hashed words against the vectors of HashFormers' specification, and the tokenizers made of them.
+// Tests hashed words against the vectors of HashFormers' specification, and the tokenizers made of them.
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -20,7 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Features given by hand.
+// These features are given by hand.
 class GivenFeatures : public WordFeatures {
  public:
   explicit GivenFeatures(std::vector<WordFeature> features) : features_(std::move(features)) {}

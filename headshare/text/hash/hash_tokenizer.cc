@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// Words on their way into the table, so that its lock is taken once for many.
+// Collects words on their way into the table, so that its lock is taken once for many.
 class Batch {
  public:
   Batch(WordTable* table, std::vector<int32_t>* ids) : table_(table), ids_(ids) {}

@@ -1,4 +1,4 @@
-// Tokenizers "hash-md" and "hash-lsh": words and symbols without a vocabulary (HashFormers).
+// Tokenizers "hash-md" and "hash-lsh" cut text into words and symbols without a vocabulary (HashFormers).
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class HashTokenizer : public Tokenizer {
 
   const WordHasher& hasher() const { return *hasher_; }
 
-  // The same tokenizer with an empty table, for texts without an end.
+  // Returns the same tokenizer with an empty table, for texts without an end.
   std::unique_ptr<HashTokenizer> renewed() const { return std::make_unique<HashTokenizer>(hasher_); }
 
  private:

@@ -1,12 +1,12 @@
-// The normal numbers of numpy's RandomState, bit for bit: published hashes are made of them.
+// Draws the normal numbers of numpy's RandomState, bit for bit: published hashes are made of them.
 #pragma once
 
 #include "headshare/text/hash/mersenne_twister.h"
 
 namespace headshare {
 
-// numpy.random.RandomState(seed).standard_normal(), one number at a time: a Mersenne twister and Marsaglia's polar
-// method. std::normal_distribution would give other numbers with each standard library.
+// Draws numpy.random.RandomState(seed).standard_normal(), one number at a time: a Mersenne twister and Marsaglia's
+// polar method. std::normal_distribution would give other numbers with each standard library.
 class LegacyNormal {
  public:
   explicit LegacyNormal(uint32_t seed) : twister_(seed) {}

@@ -15,7 +15,7 @@ constexpr uint32_t kRotationSeed = 42;
 
 using Projection = std::array<double, Signature::kBits>;
 
-// The vectors r_g seen last: prefixes and suffixes repeat in other words. When full it starts anew.
+// Keeps the vectors r_g seen last: prefixes and suffixes repeat in other words. When full it starts anew.
 class Projections {
  public:
   const Projection& of(uint32_t seed) {
@@ -32,7 +32,8 @@ class Projections {
   std::unordered_map<uint32_t, Projection> kept_;
 };
 
-// R twice in a row, so that a rotation is a stretch of it; behind it room for a strip that is longer than the rest.
+// Returns R twice in a row, so that a rotation is a stretch of it; behind it is room for a strip that is longer than
+// the rest.
 std::vector<double> rotation_numbers(int64_t room) {
   std::vector<double> numbers(static_cast<size_t>(2 * kHashBuckets + room));
   LegacyNormal normal(kRotationSeed);
@@ -90,10 +91,10 @@ class LshHasher : public WordHasher {
   nlohmann::json settings() const override { return features_->settings(); }
 
  private:
-  // Few enough sums to stay in registers while all features are added.
+  // So few sums stay in registers while all features are added.
   static constexpr int64_t kStrip = 16;
 
-  // The sums of kStrip rotations from `begin` on.
+  // Returns the sums of kStrip rotations from `begin` on.
   std::array<double, kStrip> strip(const std::vector<WordFeature>& features, int64_t begin) const {
     std::array<double, kStrip> sums{};
     for (const WordFeature& feature : features) {

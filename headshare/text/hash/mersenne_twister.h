@@ -1,4 +1,4 @@
-// The Mersenne twister MT19937, twice as fast as std::mt19937 where few numbers of many seeds are wanted.
+// The Mersenne twister MT19937 here is twice as fast as std::mt19937 where few numbers of many seeds are wanted.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace headshare {
 
-// The numbers of std::mt19937(seed), which the C++ standard fixes: 32 bits each. The standard library's computes 624 of
-// them at once, in words of 64 bits; a random projection takes 330.
+// Gives the numbers of std::mt19937(seed), which the C++ standard fixes: 32 bits each. The standard library's computes
+// 624 of them at once, in words of 64 bits; a random projection takes 330.
 class MersenneTwister {
  public:
   explicit MersenneTwister(uint32_t seed);

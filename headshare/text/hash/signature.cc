@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kHalfBits = 64;
 
-// Bits [begin, end) of the signature as a number; at most 64 of them.
+// Returns bits [begin, end) of the signature as a number; at most 64 of them.
 uint64_t bits(const Signature& signature, int begin, int end) {
   uint64_t value = 0;
   for (int index = begin; index < end; ++index) value = value << 1 | static_cast<uint64_t>(signature.bit(index));

@@ -1,4 +1,4 @@
-// What a hash family makes of a word: 128 bits.
+// A hash family makes a signature of a word: 128 bits.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ struct Signature {
   std::string hex() const;    // 32 digits, lower case
 };
 
-// The remainder of the signature, read as a 128-bit number, by `divisor` (1 .. 2^32).
+// Returns the remainder of the signature, read as a 128-bit number, by `divisor` (1 .. 2^32).
 uint64_t remainder(const Signature& signature, uint64_t divisor);
 
-// HashFormers' Pool: the bits are cut into chunks of kChunkBits from bit 0 on, the last one shorter; each chunk's
-// number plus 1, so that 0 is free for special tokens.
+// Splits a signature as HashFormers' Pool does: the bits are cut into chunks of kChunkBits from bit 0 on, the last one
+// shorter; each chunk's number plus 1, so that 0 is free for special tokens.
 inline constexpr int kChunkBits = 10;
 inline constexpr int kChunks = (Signature::kBits + kChunkBits - 1) / kChunkBits;  // 13
 std::array<int32_t, kChunks> chunk_numbers(const Signature& signature);

@@ -1,4 +1,5 @@
-// T-FREE's hashing against values that Python's hashlib gives; tests/oracles/test_letters.py does so for whole words.
+// Tests T-FREE's hashing against values that Python's hashlib gives; tests/oracles/test_letters.py does so for whole
+// words.
 #include "headshare/text/hash/trigrams.h"
 
 #include <gmock/gmock.h>

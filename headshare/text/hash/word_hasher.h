@@ -1,4 +1,4 @@
-// Hash families: from a lower-cased word to a signature or a bucket (HashFormers, docs/mathematics.md).
+// Hash families map a lower-cased word to a signature or a bucket (HashFormers, docs/mathematics.md).
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace headshare {
 
-// Buckets of both families: those of the published models, RoBERTa's vocabulary without its special tokens.
+// Both families have the buckets of the published models: RoBERTa's vocabulary without its special tokens.
 inline constexpr int64_t kHashBuckets = 50260;
 
-// Thread-safe. Words are valid UTF-8, not empty and lower-cased by the caller.
+// Hashers are thread-safe. Words are valid UTF-8, not empty and lower-cased by the caller.
 class WordHasher {
  public:
   virtual ~WordHasher() = default;
@@ -24,15 +24,16 @@ class WordHasher {
 
   virtual std::string name() const = 0;  // "md", "lsh"
 
-  // What a tokenizer.json says about it, besides its name.
+  // Returns what a tokenizer.json says about it, besides its name.
   virtual nlohmann::json settings() const = 0;
 };
 
-// MD, message digest: the signature is the word's digest (digest.h), the bucket its remainder by kHashBuckets. Words
-// are spread at random, however alike they are.
+// Makes MD, message digest: the signature is the word's digest (digest.h), the bucket its remainder by kHashBuckets.
+// Words are spread at random, however alike they are.
 std::shared_ptr<const WordHasher> make_md_hasher();
 
-// LSH, locality-sensitive hashing. With the word's features g, their weights a_g and normal numbers (legacy_normal.h):
+// Makes LSH, locality-sensitive hashing, of the word's features g, their weights a_g and normal numbers
+// (legacy_normal.h):
 //   signature: bit j = (sum_g a_g r_g[j] > 0), r_g the first 128 numbers of the generator seeded with g's seed
 //   bucket: the first arg-max over i of s_i sum_g a_g R[(place_g + i) mod kHashBuckets], with R the numbers of seed 42
 //   and s_i = 1 in the first half of the buckets, -1 in the second

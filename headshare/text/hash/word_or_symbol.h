@@ -1,4 +1,4 @@
-// Text as HashFormers cuts it: lower-cased words and runs of signs.
+// Cuts text as HashFormers does: lower-cased words and runs of signs.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace headshare {
 
-// Python's re.finditer(r"\w+|[^\w\s]+", text.lower()), one token at a time. A span is the bytes of `text` whose
-// lower case the token is made of, whole characters: the two tokens of "İ" ("i" and a combining dot) share its span.
+// Does what Python's re.finditer(r"\w+|[^\w\s]+", text.lower()) does, one token at a time. A span is the bytes of
+// `text` whose lower case the token is made of, whole characters: the two tokens of "İ" ("i" and a combining dot) share
+// its span.
 class WordsAndSymbols {
  public:
   // Throws Error led by `where` and naming the byte offset on invalid UTF-8. `text` must outlive the object.
   WordsAndSymbols(std::string_view text, const std::string& where);
 
-  // False at the end. word() and span() are valid until the next call.
+  // Moves to the next token; returns false at the end. word() and span() are valid until the next call.
   bool next();
 
   std::string_view word() const { return word_; }

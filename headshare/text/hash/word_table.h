@@ -1,4 +1,4 @@
-// Words numbered in the order in which they were first seen: how a text without a vocabulary becomes ids.
+// Numbers words in the order in which they were first seen: so a text without a vocabulary becomes ids.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace headshare {
 
 class WordHasher;
 
-// Grows only. Thread-safe.
+// The table grows only, and is thread-safe.
 class WordTable {
  public:
   // More distinct words than this, or words of more bytes in all, are an Error: the table's memory is bounded, at about
@@ -28,26 +28,26 @@ class WordTable {
   explicit WordTable(const WordHasher& hasher, int64_t most_words = kMostWords, int64_t most_bytes = kMostBytes)
       : hasher_(hasher), most_words_(most_words), most_bytes_(most_bytes) {}
 
-  // The number of a word, which it gets if it is new: 0, 1, 2, ...
+  // Returns the number of a word, which it gets if it is new: 0, 1, 2, ...
   int32_t number(std::string_view word);
-  // The same for many words under one lock; appends to `out`.
+  // Does the same for many words under one lock; appends to `out`.
   void numbers(std::span<const std::string_view> words, std::vector<int32_t>* out);
 
   int64_t size() const;
   int64_t bytes() const;                   // of all words
   std::string word(int32_t number) const;  // throws Error for a number that was not given out
 
-  // Signature and bucket of words by number, 0 <= first <= last <= size(); computed at the first call and kept. The
-  // table stays usable for other threads while they are computed.
+  // They return signature and bucket of words by number, 0 <= first <= last <= size(); computed at the first call and
+  // kept. The table stays usable for other threads while they are computed.
   std::vector<Signature> signatures(int32_t first, int32_t last) const;
   std::vector<int64_t> buckets(int32_t first, int32_t last) const;
 
-  // A word whose signature is known already, from a file that keeps it; like number(). Throws Error when the table
+  // Adds a word whose signature is known already, from a file that keeps it; like number(). Throws Error when the table
   // knows another signature for it.
   int32_t add(std::string_view word, const Signature& signature);
 
  private:
-  // What is known of each word's hash.
+  // Keeps what is known of each word's hash.
   template <class Value>
   struct Kept {
     std::vector<Value> values;

@@ -52,7 +52,7 @@ class FolderReader {
     for (AddedToken& token : tokens) add(std::move(token));
   }
 
-  // {"128": {"content": ..., "lstrip": ...}}
+  // Reads {"128": {"content": ..., "lstrip": ...}}.
   void read_decoder(const json& listed) {
     const std::string where = config_path_.string() + ": added_tokens_decoder";
     HS_CHECK(listed.is_object(), where, ": must be an object {id: token}, not ", brief_json(listed));
@@ -69,7 +69,7 @@ class FolderReader {
     add_by_id(std::move(tokens));
   }
 
-  // {"[E1]": 128}; a token is special where it has a name too, and normalised where it is not.
+  // Reads {"[E1]": 128}; a token is special where it has a name too, and normalised where it is not.
   void read_added(const json& ids, const std::set<std::string>& special) {
     std::vector<AddedToken> tokens;
     for (const auto& [text, id] : ids.items()) {

@@ -1,4 +1,4 @@
-// What stands beside the files of a tokenizer in a folder that transformers wrote.
+// Reads what stands beside the files of a tokenizer in a folder that transformers wrote.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// Tokens that other files of a tokenizer's folder list or name.
+// These tokens are listed or named by other files of a tokenizer's folder.
 struct TokensBeside {
   std::vector<AddedToken> tokens;  // those that a file only names have kIdOfText (hf_parts.h)
   bool decides = false;            // options of tokens with ids count, whatever tokenizer.json says of them

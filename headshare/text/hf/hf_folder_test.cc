@@ -1,4 +1,4 @@
-// What stands beside the files of a tokenizer: where tokens come from, which file counts, what is refused.
+// Tests what stands beside the files of a tokenizer: where tokens come from, which file counts, what is refused.
 #include "headshare/text/hf/hf_folder.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ class HfFolderTest : public testing::Test {
     return error_message([this] { load(); });
   }
 
-  // The 256 bytes and "th" after RoBERTa's first four.
+  // Writes the 256 bytes and "th" after RoBERTa's first four.
   void write_pair() const {
     json vocabulary = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}};
     for (int byte = 0; byte < 256; ++byte) vocabulary[to_alphabet(std::string(1, static_cast<char>(byte)))] = byte + 4;
@@ -164,7 +164,7 @@ TEST_F(HfFolderTest, AFileOfHuggingFaceGetsWhatItLacks) {
   EXPECT_THAT(tokenizer_from_json(whole, "x")->encode("[E1][E2]"), ElementsAre(2, 0, 0, 0));
 }
 
-// RoBERTa and BART as they were first published.
+// RoBERTa and BART were first published in this way.
 TEST_F(HfFolderTest, APairWithBordersHasTheRolesOfRoberta) {
   write_pair();
   const auto tokenizer = load();

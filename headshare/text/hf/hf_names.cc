@@ -20,14 +20,15 @@ bool is_other_name(const std::string& key) {
   return key.ends_with("_token") && std::find(std::begin(kNamed), std::end(kNamed), key) == std::end(kNamed);
 }
 
-// Objects are tokens only where they say so; other values under such a key are settings.
+// Tells whether a value is a token. Objects are tokens only where they say so; other values under such a key are
+// settings.
 bool is_token(const ordered_json& value) {
   return value.is_string() || (value.is_object() && value.contains(kType) && value[kType] == "AddedToken");
 }
 
 bool says_nothing(const ordered_json& value) { return value.is_null() || value.empty() || value == false; }
 
-// A text, or an object with options.
+// Reads a text, or an object with options.
 AddedToken token_of(const ordered_json& value, const std::string& where) {
   AddedToken token = value.is_string() ? AddedToken{.text = value.get<std::string>(), .special = true}
                                        : read_added_token(json(value), true, where);

@@ -1,4 +1,4 @@
-// The special tokens that tokenizer_config.json and special_tokens_map.json name.
+// Reads the special tokens that tokenizer_config.json and special_tokens_map.json name.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace headshare {
 
-// Keys of both files as transformers 5 makes arguments of them for a tokenizer's class. Which of two values counts, and
-// the order of tokens, decide ids (docs/design/016).
+// Takes the keys of both files as transformers 5 makes arguments of them for a tokenizer's class. Which of two values
+// counts, and the order of tokens, decide ids (docs/design/016).
 class HfNames {
  public:
   // Reads the names of tokenizer_config.json, which is null where there is none.
@@ -21,17 +21,17 @@ class HfNames {
   // Adds those of special_tokens_map.json, whose values replace the other's; lists of extra tokens are joined.
   void merge(const nlohmann::ordered_json& map, const std::string& where);
 
-  // The texts that make a token of added_tokens.json special.
+  // Returns the texts that make a token of added_tokens.json special.
   std::set<std::string> listed_as_special() const;
 
-  // Tokens with a name: "pad_token" and its like first, then "entity_token" and whatever else ends in _token. All have
-  // kIdOfText. Throws Error led by the file and the key.
+  // Returns the tokens with a name: "pad_token" and its like first, then "entity_token" and whatever else ends in
+  // _token. All have kIdOfText. Throws Error led by the file and the key.
   std::vector<AddedToken> named() const;
 
-  // The texts of those that every tokenizer may have, by key.
+  // Returns the texts of those that every tokenizer may have, by key.
   std::map<std::string, std::string> texts() const;
 
-  // The list of extra tokens, as named() has them.
+  // Returns the list of extra tokens, as named() has them.
   std::vector<AddedToken> extra() const;
 
  private:

@@ -66,7 +66,7 @@ AddedToken read_added_token(const json& entry, bool special_otherwise, const std
   token.text = json_string(entry, "content", where);
   token.special = optional_bool(entry, "special", special_otherwise, where);
   for (const HfOption& option : kHfOptions) token.*option.value = optional_bool(entry, option.key, false, where);
-  // As transformers has it where a file does not say.
+  // The default is that of transformers where a file does not say.
   token.normalized = optional_bool(entry, "normalized", !token.special, where);
   return token;
 }
@@ -174,7 +174,7 @@ json added_tokens_json(const std::vector<AddedToken>& added, const std::vector<i
 
 namespace {
 
-// "[CLS]:0 A:0 [SEP]:0".
+// Returns an outline such as "[CLS]:0 A:0 [SEP]:0".
 std::string outline(const json& pieces, const std::string& where) {
   std::string text;
   for (const json& piece : json_list(pieces, where)) {

@@ -27,7 +27,8 @@ void check_model(const json& model, const std::string& where) {
   refuse(optional_bool(model, "ignore_merges", false, where), true, "ignore_merges", where);
 }
 
-// ByteLevel or a template that adds nothing; or RoBERTa's form, whose tokens are left to the task: encode adds nothing.
+// Accepts ByteLevel or a template that adds nothing; or RoBERTa's form, whose tokens are left to the task: encode adds
+// nothing.
 void check_post_processor(const json& object, const std::string& where) {
   const json& part = optional_member(object, "post_processor");
   if (part.is_null()) return;
@@ -52,8 +53,8 @@ std::map<std::string, int32_t> ids_of(const std::vector<std::string>& tokens) {
   return ids;
 }
 
-// RoBERTa's special tokens, by default where the borders of texts are among the tokens, or GPT-2's: they are in the
-// vocabulary, and no merge makes them.
+// Returns RoBERTa's special tokens, by default where the borders of texts are among the tokens, or GPT-2's: they are in
+// the vocabulary, and no merge makes them.
 std::vector<AddedToken> special_names(const BpeNames& names, const std::optional<bool>& as_roberta) {
   std::set<std::string_view> unmade(names.tokens.begin(), names.tokens.end());
   std::vector<std::string> made;
@@ -117,7 +118,7 @@ BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const TokensBeside& be
 
 namespace {
 
-// Null for vocabularies without RoBERTa's borders of texts.
+// Returns RoBERTa's post-processor; null for vocabularies without its borders of texts.
 json roberta_processing(const BpeDefinition& definition) {
   const auto id_of = [&](const char* text) -> json {
     for (const int32_t id : definition.special) {

@@ -1,4 +1,4 @@
-// Hugging Face's tokenizer.json with a byte-level BPE, a WordPiece or a Unigram, in and out.
+// Reads and writes Hugging Face's tokenizer.json with a byte-level BPE, a WordPiece or a Unigram.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ namespace headshare {
 // Throws Error led by `where`.
 BpeDefinition bpe_from_hf_json(const nlohmann::json& object, const std::string& where, const TokensBeside& beside = {});
 
-// GPT-2's encoder.json and vocab.bpe (or vocab.json and merges.txt), with the names of the files.
+// These are GPT-2's encoder.json and vocab.bpe (or vocab.json and merges.txt), with the names of the files.
 struct Gpt2Files {
   const nlohmann::json& vocabulary;
   std::string_view merges;
@@ -37,7 +37,7 @@ struct Gpt2Files {
 // GPT-2's is <|endoftext|>, which ends a text. A vocabulary with <s> and </s> is taken for RoBERTa's.
 BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const TokensBeside& beside = {});
 
-// The same as the first for WordPiece:
+// Accepts for WordPiece, as bpe_from_hf_json does for BPE:
 //  - model: type WordPiece with vocab and unk_token; continuing_subword_prefix "##";
 //    max_input_chars_per_word,
 //  - normalizer: BertNormalizer with its four switches, or null (none acts),
@@ -52,7 +52,7 @@ WordPieceDefinition wordpiece_from_hf_json(const nlohmann::json& object, const s
 // Adds those of `beside` to a definition that has no added tokens.
 void add_tokens_beside(const TokensBeside& beside, const std::string& where, WordPieceDefinition* definition);
 
-// The same for SentencePiece's Unigram as ALBERT and XLM-RoBERTa have it:
+// Accepts the same for SentencePiece's Unigram as ALBERT and XLM-RoBERTa have it:
 //  - model: type Unigram with vocab and unk_id; byte_fallback,
 //  - normalizer: null, or Replace (of a text, or of runs of spaces), NFKD, StripAccents, Lowercase, Precompiled, alone
 //    or in a Sequence,
@@ -64,15 +64,15 @@ void add_tokens_beside(const TokensBeside& beside, const std::string& where, Wor
 UnigramDefinition unigram_from_hf_json(const nlohmann::json& object, const std::string& where,
                                        const TokensBeside& beside = {});
 
-// The same tokenizers for Hugging Face; hf_json throws Error for other kinds.
+// They return the same tokenizers for Hugging Face; hf_json throws Error for other kinds.
 nlohmann::json hf_json_from_bpe(const BpeDefinition& definition);
 nlohmann::json hf_json_from_wordpiece(const WordPieceDefinition& definition);
 nlohmann::json hf_json_from_unigram(const UnigramDefinition& definition);
 nlohmann::json hf_json(const Tokenizer& tokenizer);
 
-// A tokenizer that cuts text as HashTokenizer does, with its special tokens and then `words` (lower-cased, each once)
-// as its vocabulary: type WordLevel. Other words are "<unk>". The texts of special tokens are words like others where
-// "split_special_tokens" is set, which is transformers' affair.
+// Returns a tokenizer that cuts text as HashTokenizer does, with its special tokens and then `words` (lower-cased, each
+// once) as its vocabulary: type WordLevel. Other words are "<unk>". The texts of special tokens are words like others
+// where "split_special_tokens" is set, which is transformers' affair.
 nlohmann::json hf_json_from_words(const std::vector<std::string>& words);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// The Unigram part of hf_tokenizer.h.
+// Implements the Unigram part of hf_tokenizer.h.
 #include <algorithm>
 #include <map>
 
@@ -54,7 +54,7 @@ void add_step(const json& part, const std::string& where, std::vector<NormalStep
   }
 }
 
-// Metaspace with its options as ours, or refused by name.
+// Reads Metaspace with its options as ours, or refuses it by name.
 void read_metaspace(const json& part, const std::string& where, UnigramDefinition* d) {
   const json& type = json_member(part, "type", where);
   refuse(type != "Metaspace", type, "type", where);
@@ -78,7 +78,7 @@ void read_pre_tokenizer(const json& object, UnigramDefinition* d, const std::str
   read_metaspace(parts[1], where, d);
 }
 
-// Tokens and scores of the vocabulary.
+// Reads the tokens and scores of the vocabulary.
 void read_vocabulary(const json& model, const std::string& where, UnigramDefinition* d) {
   for (const json& entry : json_list(model, "vocab", where)) {
     const std::string what = join_text(where, ": token ", d->tokens.size());
@@ -90,7 +90,7 @@ void read_vocabulary(const json& model, const std::string& where, UnigramDefinit
   HS_CHECK(!d->tokens.empty(), where, ": an empty vocabulary");
 }
 
-// The added tokens, and behind the vocabulary those that it lacks.
+// Reads the added tokens, and behind the vocabulary those that it lacks.
 void read_added(const json& object, const TokensBeside& beside, const std::string& where, UnigramDefinition* d) {
   std::map<std::string, int32_t> ids;
   for (size_t id = 0; id < d->tokens.size(); ++id) ids.emplace(d->tokens[id], static_cast<int32_t>(id));
@@ -111,7 +111,7 @@ void read_added(const json& object, const TokensBeside& beside, const std::strin
   std::erase_if(d->added, [d](const AddedToken& token) { return token.id == d->unknown && !token.special; });
 }
 
-// mBART's "A:0 </s>:0 en_XX:0", and "en_XX:0 A:0 </s>:0" where the language leads; B follows A in a pair.
+// Returns mBART's "A:0 </s>:0 en_XX:0", and "en_XX:0 A:0 </s>:0" where the language leads; B follows A in a pair.
 TemplateOutline language_outline(const std::string& language, bool leads) {
   const auto around = [&](const char* text) {
     return leads ? join_text(language, ":0 ", text, " </s>:0") : join_text(text, " </s>:0 ", language, ":0");
@@ -119,7 +119,7 @@ TemplateOutline language_outline(const std::string& language, bool leads) {
   return {around("A:0"), around("A:0 B:0")};
 }
 
-// The language of such a template.
+// Returns the language of such a template.
 std::optional<LanguageToken> template_language(const TemplateOutline& form, const UnigramDefinition& d) {
   for (const AddedToken& token : d.added) {
     if (!token.special || has_unigram_role(token.text)) continue;
@@ -192,7 +192,7 @@ json step_json(const NormalStep& step) {
   return nullptr;
 }
 
-// "[CLS]:0 A:0" as the pieces of a template.
+// Returns "[CLS]:0 A:0" as the pieces of a template.
 json template_pieces(const std::string& outlined) {
   json pieces = json::array();
   for (size_t begin = 0; begin < outlined.size();) {
@@ -210,7 +210,7 @@ TemplateOutline outline_of(const UnigramDefinition& d) {
   return language_outline(d.tokens[static_cast<size_t>(d.language->id)], d.language->leads);
 }
 
-// Null for vocabularies without the borders of texts.
+// Returns the template; null for vocabularies without the borders of texts.
 json template_processing(const UnigramDefinition& d) {
   const bool roberta = d.pair_separators == 2;
   json tokens = json::object();

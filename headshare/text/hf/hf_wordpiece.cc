@@ -1,4 +1,4 @@
-// The WordPiece half of hf_tokenizer.h.
+// Implements the WordPiece half of hf_tokenizer.h.
 #include <algorithm>
 
 #include "headshare/base/error.h"
@@ -29,7 +29,7 @@ int32_t id_of(const WordPieceDefinition& definition, std::string_view text) {
   return found == definition.tokens.end() ? -1 : static_cast<int32_t>(found - definition.tokens.begin());
 }
 
-// [CLS] A [SEP] and [CLS] A [SEP] B [SEP].
+// Returns [CLS] A [SEP] and [CLS] A [SEP] B [SEP].
 json bert_template(const WordPieceDefinition& definition) {
   const auto special = [](const char* text, int segment) {
     return json{{"SpecialToken", {{"id", text}, {"type_id", segment}}}};

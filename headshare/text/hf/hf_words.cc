@@ -1,4 +1,4 @@
-// Words of a list as Hugging Face reads them: cut as in hash/word_or_symbol.h, and looked up whole.
+// Writes words of a list as Hugging Face reads them: cut as in hash/word_or_symbol.h, and looked up whole.
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
@@ -20,7 +20,7 @@ json normalizer() {
   return {{"type", "Sequence"}, {"normalizers", {sigma, {{"type", "Lowercase"}}}}};
 }
 
-// <s> A </s> and <s> A </s> </s> B </s>, of which B and what follows is segment 1.
+// Returns <s> A </s> and <s> A </s> </s> B </s>, of which B and what follows is segment 1.
 json post_processor() {
   const auto special = [](const char* text, int segment) {
     return json{{"SpecialToken", {{"id", text}, {"type_id", segment}}}};

@@ -1,4 +1,4 @@
-// A tokenizer's vocabulary as values: what writers of other formats ask for. Each kind gives its own
+// A tokenizer gives its vocabulary as values, which writers of other formats ask for. Each kind gives its own
 // (Tokenizer::vocabulary).
 #pragma once
 
@@ -24,7 +24,7 @@ struct VocabularyToken {
   TokenKind kind = TokenKind::kOrdinary;
 };
 
-// Two adjacent tokens that become one.
+// A merge is two adjacent tokens that become one.
 struct TokenMerge {
   int32_t left = 0;
   int32_t right = 0;

@@ -1,4 +1,4 @@
-// A bounded memory of words already encoded.
+// Keeps words that are already encoded, in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class WordCache {
 
   WordCache() : slots_(2 * kMostWords) {}
 
-  // The ids of `word` (not empty), or an empty span when it is not held. Valid until insert.
+  // Returns the ids of `word` (not empty), or an empty span when it is not held. They are valid until insert.
   std::span<const int32_t> find(std::string_view word) const;
 
   // Remembers a word that find has just not found; words over kLongestWord are ignored.

@@ -1,4 +1,4 @@
-// What encoding needs besides the tokenizer (caches, scratch space), for as many threads as encode at once.
+// Holds what encoding needs besides the tokenizer (caches, scratch space), for as many threads as encode at once.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@
 namespace headshare {
 namespace {
 
-// The numbers of fields and types in sentencepiece_model.proto.
+// These are the numbers of fields and types in sentencepiece_model.proto.
 namespace model_field {
 constexpr uint64_t kPiece = 1, kNormalizer = 3, kSelfTest = 4, kDenormalizer = 5;
 }
@@ -37,12 +37,12 @@ struct WireField {
   std::string_view whole = {};  // with its tag
 };
 
-// The fields of a protocol buffer message, one after another.
+// Reads the fields of a protocol buffer message, one after another.
 class WireReader {
  public:
   WireReader(std::string_view message, const std::string& where) : rest_(message), where_(where) {}
 
-  // Nothing at the end of the message.
+  // Returns the next field; nothing at the end of the message.
   std::optional<WireField> next() {
     if (rest_.empty()) return std::nullopt;
     const std::string_view begin = rest_;
@@ -99,7 +99,7 @@ class WireReader {
   const std::string& where_;
 };
 
-// The piece's text where it is user-defined.
+// Returns the piece's text where it is user-defined.
 std::optional<std::string_view> check_piece(std::string_view message, size_t number, const std::string& where) {
   std::string_view text;
   int32_t type = 0;
@@ -138,7 +138,7 @@ void check_settings(std::string_view message, const std::string& where) {
   }
 }
 
-// `texts`: of the user-defined pieces.
+// `texts` are those of the user-defined pieces.
 void check_nesting(std::vector<std::string_view> texts, const std::string& where) {
   std::sort(texts.begin(), texts.end());
   std::vector<std::string_view> beginnings;  // each begins with the one before it

@@ -1,5 +1,5 @@
-// SentencePiece models: trained, read from files that may be damaged, written. tests/oracles/test_sentencepiece.py
-// compares ids, spans and texts with the library's own program.
+// Tests SentencePiece models: trained, read from files that may be damaged, written.
+// tests/oracles/test_sentencepiece.py compares ids, spans and texts with the library's own program.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -55,7 +55,7 @@ std::string piece(const std::string& text, float score = 0, int type = kNormal) 
                      bytes_field(1, text) + varint(2 << 3 | 5) + four + number_field(3, static_cast<uint64_t>(type)));
 }
 
-// A BPE model of a few pieces, without a character map.
+// Returns a BPE model of a few pieces, without a character map.
 std::string small_model(const std::string& more = "") {
   return piece("<unk>", 0, kUnknown) + piece("<s>", 0, kControl) + piece("</s>", 0, kControl) + piece("▁", -3) +
          piece("a", -4) + piece("b", -5) + piece("ab", -1) + piece("▁a", -2) + bytes_field(2, number_field(3, 2)) +
@@ -70,7 +70,7 @@ std::string unit(uint32_t value) {
   return four;
 }
 
-// A map with `units` and `texts`.
+// Returns a map with `units` and `texts`.
 std::string charsmap(const std::vector<uint32_t>& units, const std::string& texts) {
   std::string trie;
   for (const uint32_t one : units) trie += unit(one);
@@ -402,7 +402,7 @@ TEST(SentencePieceTest, CharacterMapsThatLeadAstrayAreRefused) {
   EXPECT_THAT(damaged(at, at << 10 | at << 10 | 'A'), HasSubstr("damaged"));
   EXPECT_THAT(damaged(256 ^ 'B', 1u << 31 | 7), HasSubstr("points to byte 7 of 7"));
   EXPECT_THAT(damaged(256 ^ 'B', 1u << 31 | 5), HasSubstr("where no text begins"));
-  // A key that leads back to where it began, through a place with a value: "A", "AA", "AAA", ...
+  // The key leads back to where it began, through a place with a value: "A", "AA", "AAA", ...
   std::vector<uint32_t> round = one_key(0);
   round[at] = ('A' << 10) | 1u << 8 | 'A';
   round[256] = 1u << 31;

@@ -31,7 +31,7 @@ void check_text(std::string_view text) {
            kLongestText, " are cut at once; break it into lines");
 }
 
-// The bytes of the language code that a text begins with, ">>fra<<"; 0 where it begins with none.
+// Returns how many bytes the language code has that a text begins with, ">>fra<<"; 0 where it begins with none.
 size_t language_code_bytes(std::string_view text) {
   constexpr std::string_view kOpens = ">>", kCloses = "<<";
   if (!text.starts_with(kOpens)) return 0;
@@ -39,7 +39,7 @@ size_t language_code_bytes(std::string_view text) {
   return end == std::string_view::npos ? 0 : end + kCloses.size();
 }
 
-// transformers would find them in texts, and give those that the vocabulary lacks the next ids.
+// Refuses added tokens: transformers would find them in texts, and give those that the vocabulary lacks the next ids.
 void refuse_added_tokens(const fs::path& folder) {
   for (const AddedToken& token : tokens_beside(HfTokenizerConfig(folder)).tokens) {
     const std::string_view text = token.text;
@@ -157,7 +157,8 @@ TokensWithSpans SentencePieceTokenizer::encode_pieces(std::string_view text) con
     result.spans[i - 1] = span;
     result.ids[i - 1] = static_cast<int32_t>(one.id());
     if (!has_vocabulary()) continue;
-    // By its text: a vocabulary shared by two models may have a token for what is unknown to this one.
+    // The id goes by the piece's text: a vocabulary shared by two models may have a token for what is unknown to this
+    // one.
     const auto token = ids_.find(one.piece());
     result.ids[i - 1] = token != ids_.end() ? token->second : unknown;
   }

@@ -1,4 +1,4 @@
-// Tokenizer "sentencepiece": a model of the library SentencePiece (Kudo and Richardson, 2018), trained here or read
+// Tokenizer "sentencepiece" is a model of the library SentencePiece (Kudo and Richardson, 2018), trained here or read
 // from a file.
 #pragma once
 
@@ -26,7 +26,7 @@ namespace headshare {
 // pieces share the span of their character.
 class SentencePieceTokenizer : public Tokenizer {
  public:
-  // `model`: the bytes of a model file. Throws Error led by `where` when they are none (model_check.h).
+  // `model` is the bytes of a model file. Throws Error led by `where` when they are none (model_check.h).
   SentencePieceTokenizer(std::string model, const std::string& where);
 
   // Numbers pieces as `vocabulary` does, which has each token once, by id, and an "<unk>" for pieces it lacks. MarianMT
@@ -48,10 +48,10 @@ class SentencePieceTokenizer : public Tokenizer {
   nlohmann::json to_json() const override;
   static std::unique_ptr<SentencePieceTokenizer> from_json(const nlohmann::json& object, const std::string& where);
 
-  // The model's bytes as they were given: what a .model file holds.
+  // Returns the model's bytes as they were given: what a .model file holds.
   const std::string& model() const { return model_; }
 
-  // Whether ids are those of a vocabulary of its own, and not the model's.
+  // Tells whether ids are those of a vocabulary of its own, and not the model's.
   bool has_vocabulary() const { return !vocabulary_.empty(); }
 
  private:
@@ -70,17 +70,17 @@ class SentencePieceTokenizer : public Tokenizer {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
 };
 
-// A tokenizer of a model file (.model, .spm); with `vocabulary`, a vocab.json that maps pieces to ids from 0 on, beside
-// which no added tokens may be listed (hf_folder.h). The files are untrusted. Throws Error naming the file.
+// Returns a tokenizer of a model file (.model, .spm); with `vocabulary`, a vocab.json that maps pieces to ids from 0
+// on, beside which no added tokens may be listed (hf_folder.h). The files are untrusted. Throws Error naming the file.
 std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const std::filesystem::path& model);
 std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const std::filesystem::path& model,
                                                            const std::filesystem::path& vocabulary);
 
-// Whether a file of this name is taken for a model: it ends in .model or .spm.
+// Tells whether a file of this name is taken for a model: it ends in .model or .spm.
 bool is_sentencepiece_name(const std::filesystem::path& path);
 
-// The bytes of the model as a file that other programs with SentencePiece read. Throws Error, naming the file, for
-// another kind of tokenizer, and for one with a vocabulary of its own, whose ids the file would not have.
+// Returns the bytes of the model as a file that other programs with SentencePiece read. Throws Error, naming the file,
+// for another kind of tokenizer, and for one with a vocabulary of its own, whose ids the file would not have.
 std::string sentencepiece_file(const Tokenizer& tokenizer, const std::filesystem::path& path);
 
 }  // namespace headshare

@@ -17,7 +17,7 @@ constexpr size_t kLongestSentence = 4192;                  // bytes; the trainer
 constexpr std::string_view kTrainersOwn = "\xE2\x96\x85";  // U+2585
 constexpr const char* kWhere = "training 'sentencepiece'";
 
-// Whether the trainer's normalisation keeps this character: it makes spaces, or nothing, of the others.
+// Tells whether the trainer's normalisation keeps this character: it makes spaces, or nothing, of the others.
 bool is_kept(int32_t point) {
   constexpr int32_t kReplacement = 0xFFFD;
   constexpr int32_t kMetaspacePoint = 0x2581;
@@ -34,7 +34,8 @@ bool has_kept(std::string_view text) {
   return false;
 }
 
-// The sentences of chunks of text. The library's code must not be left by an exception: it is kept, and ends the text.
+// Gives the sentences of chunks of text. The library's code must not be left by an exception: it is kept, and ends the
+// text.
 class Sentences : public sentencepiece::SentenceIterator {
  public:
   explicit Sentences(const NextChunk& next_chunk) : next_chunk_(next_chunk) { Next(); }
@@ -109,7 +110,8 @@ class Sentences : public sentencepiece::SentenceIterator {
   std::exception_ptr failure_;
 };
 
-// The library's complaint in our words where it is the usual one: the vocabulary has no room for the characters.
+// Returns the library's complaint in our words where it is the usual one: the vocabulary has no room for the
+// characters.
 std::string failure_text(const std::string& message, const SentencePieceTraining& training) {
   static const std::regex few("smaller than required_chars. (\\d+) vs (\\d+)");
   std::smatch numbers;

@@ -1,4 +1,4 @@
-// Training a SentencePiece model.
+// Trains a SentencePiece model.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct SentencePieceTraining {
   double character_coverage = 0.9995;  // 0.98 to 1: the part of the text's characters that must have pieces
 };
 
-// The ids of the pieces that every model trained here begins with. Padding is 0, as most programs have it.
+// Every model trained here begins with pieces of these ids. Padding is 0, as most programs have it.
 struct SentencePieceIds {
   static constexpr int32_t kPadding = 0;  // <pad>
   static constexpr int32_t kUnknown = 1;  // <unk>
@@ -24,8 +24,8 @@ struct SentencePieceIds {
   static constexpr int32_t kEnd = 3;      // </s>
 };
 
-// The bytes of a model with at most so many pieces, by the library's trainer with its own settings but these: one
-// thread, the ids above, and fewer pieces where the text does not give as many. The same text gives the same bytes.
+// Returns the bytes of a model with at most so many pieces, by the library's trainer with its own settings but these:
+// one thread, the ids above, and fewer pieces where the text does not give as many. The same text gives the same bytes.
 //
 // Every line is a sentence. A line of more than 4192 bytes is cut at spaces into several (the trainer would leave it
 // out), and so are words without an end. Lines with U+2585, which the trainer keeps for itself, are left out. The text

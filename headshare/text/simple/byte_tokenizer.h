@@ -1,12 +1,12 @@
-// Tokenizer "bytes": the ids are the bytes themselves.
+// Tokenizer "bytes" takes the bytes themselves as ids.
 #pragma once
 
 #include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 
-// 256 ids, nothing to train, no special tokens. Any byte string survives encode and decode,
-// invalid UTF-8 included.
+// It has 256 ids, nothing to train, no special tokens. Any byte string survives encode and decode, invalid UTF-8
+// included.
 class ByteTokenizer : public Tokenizer {
  public:
   std::string kind() const override { return "bytes"; }

@@ -1,4 +1,4 @@
-// Tokenizer "characters": one id per Unicode code point that occurs in the training text.
+// Tokenizer "characters" has one id per Unicode code point that occurs in the training text.
 #pragma once
 
 #include <unordered_map>
@@ -18,8 +18,8 @@ class CharacterTokenizer : public Tokenizer {
     bool unknown_token = false;
   };
 
-  // `characters`: strictly ascending code points, 0 .. 0x10FFFF without surrogates, at least one.
-  // Throws Error led by `where` otherwise.
+  // `characters` are strictly ascending code points, 0 .. 0x10FFFF without surrogates, at least one. Throws Error led
+  // by `where` otherwise.
   CharacterTokenizer(std::vector<int32_t> characters, Options options, const std::string& where);
 
   // Reads what to_json wrote.

@@ -1,4 +1,4 @@
-// The tokenizers without merges: bytes, characters, words.
+// Tests the tokenizers without merges: bytes, characters, words.
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"

@@ -1,4 +1,4 @@
-// Tokenizer "words": the convention of the WikiText word-level language models.
+// Tokenizer "words" follows the convention of the WikiText word-level language models.
 #pragma once
 
 #include <unordered_map>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// What Python's str.split() splits at (the Unicode white space and U+001C .. U+001F).
+// Tells whether Python's str.split() splits here (at the Unicode white space and U+001C .. U+001F).
 bool is_word_space(int32_t code_point);
 
 // Words are what stands between white space; every '\n' becomes the token <eos>, and a word outside
@@ -25,8 +25,8 @@ class WordTokenizer : public Tokenizer {
   static constexpr std::string_view kUnknownText = "<unk>";
   static constexpr std::string_view kEndOfLineText = "<eos>";
 
-  // `words`: the texts by id, distinct, without white space, beginning with <unk> and <eos>.
-  // Throws Error led by `where` otherwise.
+  // `words` are the texts by id, distinct, without white space, beginning with <unk> and <eos>. Throws Error led by
+  // `where` otherwise.
   WordTokenizer(std::vector<std::string> words, const std::string& where);
 
   WordTokenizer(const WordTokenizer&) = delete;  // ids_ points into words_

@@ -28,7 +28,7 @@ bool is_mark_or_sign(utf8proc_category_t category) {
          (category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO);
 }
 
-// The general category in Unicode 8, as far as the rules below ask for it.
+// Returns the general category in Unicode 8, as far as the rules below ask for it.
 utf8proc_category_t category_of(int32_t c) {
   if (c == 0x1734) return UTF8PROC_CATEGORY_MN;                  // now Mc
   if (c == 0x166D || c == 0x111C9) return UTF8PROC_CATEGORY_PO;  // now So and Mn
@@ -61,8 +61,8 @@ bool is_bert_sign(int32_t c) {
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
-// The blocks of ideographs that Hugging Face has. The original's begins at U+2B820 where this, like
-// Hugging Face's, begins at U+2B920.
+// These are the blocks of ideographs that Hugging Face has. The original's begins at U+2B820 where this, like Hugging
+// Face's, begins at U+2B920.
 bool is_bert_ideograph(int32_t c) {
   constexpr CodePointRange kIdeographs[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},  {0x20000, 0x2A6DF},
                                    {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};

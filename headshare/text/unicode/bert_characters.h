@@ -1,4 +1,4 @@
-// What BERT's normalization asks of a character.
+// Classifies characters as BERT's normalization asks for it.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ bool is_bert_sign(int32_t code_point);       // is_ascii_sign, or Unicode's punc
 bool is_bert_ideograph(int32_t code_point);  // of the CJK blocks, not of kana or hangul
 bool is_bert_accent(int32_t code_point);     // nonspacing mark
 
-// All ASCII that is neither letter nor digit nor control nor space: "$" and "~" too.
+// Tells whether `code_point` is ASCII that is neither letter nor digit nor control nor space: "$" and "~" too.
 bool is_ascii_sign(int32_t code_point);
 
 int bert_combining_class(int32_t code_point);
 
-// The canonical decomposition, all the way: how many parts. A character without one is its own.
+// Writes the canonical decomposition, all the way; returns how many parts it has. A character without one is its own.
 constexpr int kLongestDecomposition = 4;
 int bert_decomposition(int32_t code_point, int32_t (&parts)[kLongestDecomposition]);
 

@@ -1,4 +1,4 @@
-// Unicode's canonical order of combining marks, for characters that are decomposed one after another.
+// Sorts combining marks into Unicode's canonical order, for characters that are decomposed one after another.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace headshare {
 template <class Source>
 class CanonicalOrder {
  public:
-  // The `count` parts that the character of `source` was decomposed into; put(code point, source) gets what is settled.
+  // Adds the `count` parts that the character of `source` was decomposed into; put(code point, source) gets what is
+  // settled.
   template <class Put>
   void add(const int32_t* parts, int count, const Source& source, const Put& put) {
     for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Where code points stand in UTF-8 text: files written by Python count positions in code points.
+// Finds where code points stand in UTF-8 text: files written by Python count positions in code points.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ class CodePoints {
 
   int64_t count() const { return count_; }
 
-  // The byte where code point `index` begins; the length of the text for index == count().
-  // Requires 0 <= index <= count().
+  // Returns the byte where code point `index` begins; the length of the text for index == count(). Requires 0 <= index
+  // <= count().
   size_t byte(int64_t index) const {
     return starts_.empty() ? static_cast<size_t>(index) : starts_[static_cast<size_t>(index)];
   }

@@ -15,8 +15,8 @@ constexpr int32_t kSmallSigma = 0x3C3;
 constexpr int32_t kFinalSigma = 0x3C2;
 constexpr int32_t kCapitalIWithDot = 0x130;
 
-// Unicode's Case_Ignorable: by category, or by a word-break property that the list below stands for
-// (MidLetter, MidNumLet, Single_Quote).
+// Tells Unicode's Case_Ignorable: by category, or by a word-break property that the list below stands for (MidLetter,
+// MidNumLet, Single_Quote).
 bool is_case_ignorable(int32_t code_point) {
   constexpr int32_t kInsideWords[] = {0x27,   0x2E,   0x3A,   0xB7,   0x387,  0x55F,  0x5F4,  0x2018, 0x2019,
                                       0x2024, 0x2027, 0xFE13, 0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
@@ -32,7 +32,7 @@ bool is_case_ignorable(int32_t code_point) {
   }
 }
 
-// Unicode's Cased, for code points that are not case-ignorable: letters with case, and the signs that
+// Tells Unicode's Cased, for code points that are not case-ignorable: letters with case, and the signs that
 // Other_Lowercase and Other_Uppercase name (ordinals, Roman numerals, letters in circles and squares).
 bool is_cased(int32_t code_point) {
   constexpr int32_t kSigns[][2] = {{0xAA, 0xAA},       {0xBA, 0xBA},       {0x2160, 0x217F},  {0x24B6, 0x24E9},

@@ -1,4 +1,4 @@
-// Lower case and character classes as Python's str has them, for scores defined by Python programs.
+// Computes lower case and character classes as Python's str has them, for scores defined by Python programs.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace headshare {
 
-// Unicode's full lower-casing without a locale (str.lower): "ΟΔΟΣ" ends in a final sigma, "İ" becomes
-// an "i" and a combining dot. Bytes that are not valid UTF-8 stay as they are.
+// Returns Unicode's full lower-casing without a locale (str.lower): "ΟΔΟΣ" ends in a final sigma, "İ" becomes an "i"
+// and a combining dot. Bytes that are not valid UTF-8 stay as they are.
 std::string lower_case(std::string_view text);
 
 // Appends what lower_case() makes of the code point that stands at the bytes [begin, end) of `text`.
 void append_lower_case(std::string_view text, size_t begin, int32_t code_point, size_t end, std::string* out);
 
-// What a regular expression's \w matches: letters, all kinds of numbers, '_'.
+// Tells whether a regular expression's \w matches: letters, all kinds of numbers, '_'.
 bool is_word_character(int32_t code_point);
 
-// What str.split() splits at; U+001C..U+001F are among it, U+200B is not.
+// Tells whether str.split() splits here; U+001C..U+001F are among it, U+200B is not.
 bool is_white_space(int32_t code_point);
 
 }  // namespace headshare

@@ -25,7 +25,7 @@ TEST(Utf8Test, IllFormedBytesAreRefusedWhereTheyStand) {
                                         "\xE0\x9F\xBF", "\xED\xA0\x80",     "\xE2\x82",     "\xF0\x8F\xBF\xBF",
                                         "\xF0\x9F\x98", "\xF4\x90\x80\x80", "\xF5\x80\x80", "\xFF"};
   for (const std::string& bytes : bad) {
-    // Before, within and behind a stretch of eight ASCII bytes.
+    // The bad bytes stand before, within and behind a stretch of eight ASCII bytes.
     for (size_t before = 0; before < 20; ++before) {
       const std::string text = std::string(before, 'x') + bytes + "yyyyyyyyyyyy";
       EXPECT_EQ(valid_utf8_prefix(text), before);

@@ -18,7 +18,7 @@ uint32_t little_endian(std::string_view bytes, size_t at) {
   return value;
 }
 
-// The parts of a unit, as Darts packs them.
+// A unit has these parts, as Darts packs them.
 bool has_leaf(uint32_t unit) { return ((unit >> 8) & 1) == 1; }
 uint32_t leaf_value(uint32_t unit) { return unit & 0x7FFFFFFF; }
 uint32_t label(uint32_t unit) { return unit & 0x800000FF; }
@@ -71,7 +71,7 @@ class Charsmap::SearchCheck {
   SearchCheck(const Charsmap& map, const std::string& where)
       : map_(map), where_(where), keys_(map.units_.size(), kNew) {}
 
-  // The most keys that one text can pass from `place` on.
+  // Returns the most keys that one text can pass from `place` on.
   int keys_from(uint64_t place, int depth) {
     HS_CHECK(depth <= kLongestKey, where_, ": a key of more than ", kLongestKey, " bytes: it is damaged");
     // The search reads at place ^ byte for any byte.
@@ -134,7 +134,7 @@ std::string from_base64(std::string_view text, const std::string& where) {
     const int digit = value[static_cast<unsigned char>(text[i])];
     HS_CHECK(digit >= 0, where, ": character ", i, " is no Base64: it is damaged");
     bits = (bits << 6) | static_cast<uint32_t>(digit);
-    // Of 4 digits, the second to the fourth complete a byte each.
+    // The second to the fourth of 4 digits complete a byte each.
     if (i % 4 != 0) bytes += static_cast<char>((bits >> (2 * (3 - i % 4))) & 0xFF);
   }
   return bytes;

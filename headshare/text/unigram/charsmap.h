@@ -1,4 +1,4 @@
-// The character map of a SentencePiece model: what it makes of characters before it cuts text into pieces.
+// The character map of a SentencePiece model says what it makes of characters before it cuts text into pieces.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace headshare {
 
-// A "precompiled_charsmap": four bytes with the size of a double-array trie (Darts), the trie's units, and texts that
-// end with a zero byte, where the trie's values point. It is untrusted.
+// This is a "precompiled_charsmap": four bytes with the size of a double-array trie (Darts), the trie's units, and
+// texts that end with a zero byte, where the trie's values point. It is untrusted.
 class Charsmap {
  public:
   // Throws Error led by `where` when the parts do not fit into `bytes`, or texts are not UTF-8.
@@ -17,14 +17,14 @@ class Charsmap {
   Charsmap(const Charsmap&) = delete;  // texts_ stands in bytes_
   Charsmap& operator=(const Charsmap&) = delete;
 
-  // What `characters` (UTF-8) become: the text of the shortest key that they begin with, as Hugging Face tokenizers
-  // have it. False when no key is their beginning.
+  // Finds what `characters` (UTF-8) become: the text of the shortest key that they begin with, as Hugging Face
+  // tokenizers have it. Returns false when no key is their beginning.
   bool find(std::string_view characters, std::string_view* becomes) const;
 
   const std::string& bytes() const { return bytes_; }
 
-  // For SentencePiece's own search, which checks nothing: throws Error led by `where` when some text could lead it out
-  // of the map, to more keys than it has room for (32), or to a value that is no beginning of a text.
+  // Checks the map for SentencePiece's own search, which checks nothing: throws Error led by `where` when some text
+  // could lead it out of the map, to more keys than it has room for (32), or to a value that is no beginning of a text.
   void check_searches(const std::string& where) const;
 
  private:
@@ -35,7 +35,7 @@ class Charsmap {
   std::string_view texts_;  // into bytes_
 };
 
-// Base64 (RFC 4648, with padding), as tokenizer.json holds a map. Throws Error led by `where`.
+// Decodes and encodes base64 (RFC 4648, with padding), as tokenizer.json holds a map. Throws Error led by `where`.
 std::string from_base64(std::string_view text, const std::string& where);
 std::string to_base64(std::string_view bytes);
 

@@ -14,10 +14,11 @@
 namespace headshare {
 namespace {
 
-// Characters that a byte may become. The longest decomposition makes 18 of 3; only a hostile file asks for more.
+// A byte may become at most so many characters. The longest decomposition makes 18 of 3; only a hostile file asks for
+// more.
 constexpr size_t kMostGrowth = 32;
 
-// What a step makes, refused as soon as it is too long: a hostile file takes no memory.
+// Collects what a step makes, and refuses it as soon as it is too long: a hostile file takes no memory.
 class Made {
  public:
   Made(size_t bytes, const std::string& where) : bytes_(bytes), most_(kMostGrowth * (bytes + 1)), where_(where) {}
@@ -40,7 +41,7 @@ class Made {
   NormalText text_;
 };
 
-// Code points of UTF-8, without places.
+// Returns the code points of UTF-8, without places.
 std::vector<int32_t> code_points(std::string_view text) {
   std::vector<int32_t> points;
   for (size_t at = 0; at < text.size();) points.push_back(next_code_point(text, &at));
@@ -120,7 +121,7 @@ void lower(const NormalText& text, Made* out) {
   }
 }
 
-// As Hugging Face tokenizers go through the map: a cluster of characters (grapheme) of less than 6 bytes at once,
+// Goes through the map as Hugging Face tokenizers do: a cluster of characters (grapheme) of less than 6 bytes at once,
 // others one by one.
 class Mapper {
  public:
@@ -147,14 +148,14 @@ class Mapper {
     return last;
   }
 
-  // Whether the map knows what the characters begin with; puts what it makes of all of them.
+  // Tells whether the map knows what the characters begin with; puts what it makes of all of them.
   bool mapped(size_t first, size_t last) {
     constexpr size_t kMost = 6;
     bytes_.clear();
     for (size_t i = first; i < last && bytes_.size() < kMost; ++i) append_utf8(text_[i].code_point, &bytes_);
     std::string_view becomes;
     if (bytes_.size() >= kMost || !map_.find(bytes_, &becomes)) return false;
-    // One for one, and what is left over stands where the last character does.
+    // Characters are replaced one for one, and what is left over stands where the last character does.
     for (const int32_t point : code_points(becomes)) {
       out_->add({point, text_[first].begin, text_[first].end});
       first = std::min(first + 1, last - 1);

@@ -1,4 +1,4 @@
-// The steps by which a SentencePiece tokenizer normalises text, one after another.
+// A SentencePiece tokenizer normalises text by these steps, one after another.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headshare {
 
-// A character of the normalised text, and the bytes of the original that it came from.
+// This is a character of the normalised text, and the bytes of the original that it came from.
 struct NormalCharacter {
   int32_t code_point = 0;
   uint32_t begin = 0, end = 0;
@@ -34,16 +34,16 @@ struct NormalStep {
   std::shared_ptr<const Charsmap> map = {};
 };
 
-// The characters of `text` (UTF-8 of less than 4 GiB), normalised: what Hugging Face tokenizers make of it, character
-// for character, and where it places each: what replaces a text stands where the last character of that stood. Throws
-// Error led by `where` as soon as the steps multiply the text, as those of a hostile file do.
+// Returns the characters of `text` (UTF-8 of less than 4 GiB), normalised: what Hugging Face tokenizers make of it,
+// character for character, and where it places each: what replaces a text stands where the last character of that
+// stood. Throws Error led by `where` as soon as the steps multiply the text, as those of a hostile file do.
 NormalText normalised(std::string_view text, const std::vector<NormalStep>& steps, const std::string& where);
 
-// Whether text may be normalised piece by piece, cut before a space that follows a visible ASCII character: not where a
-// step replaces what holds other characters than those.
+// Tells whether text may be normalised piece by piece, cut before a space that follows a visible ASCII character: not
+// where a step replaces what holds other characters than those.
 bool works_piecewise(const std::vector<NormalStep>& steps);
 
-// The length of the first such piece; `white` are the characters that count as spaces.
+// Returns the length of the first such piece; `white` are the characters that count as spaces.
 size_t piece_bytes(std::string_view text, std::string_view white);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// Unigram tokenizers in our own JSON.
+// Reads and writes Unigram tokenizers in our own JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,8 +12,8 @@ namespace headshare {
 void write_unigram(const UnigramDefinition& definition, nlohmann::json* object);
 UnigramDefinition read_unigram(const nlohmann::json& object, const std::string& where);
 
-// A step that puts `to` for `from`, or for runs of spaces where `from` is empty. Throws Error led by `where` for texts
-// that are longer than any tokenizer has.
+// Makes a step that puts `to` for `from`, or for runs of spaces where `from` is empty. Throws Error led by `where` for
+// texts that are longer than any tokenizer has.
 NormalStep replacing_step(const std::string& from, const std::string& to, const std::string& where);
 
 // Throws Error led by `where` for more steps than any tokenizer has.

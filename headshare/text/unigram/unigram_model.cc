@@ -14,7 +14,7 @@ size_t character_bytes(char first) {
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-// The tokens of all bytes; none where one is missing, as then no unknown piece may have them all.
+// Returns the tokens of all bytes; none where one is missing, as then no unknown piece may have them all.
 std::vector<int32_t> byte_tokens(const std::vector<std::string>& tokens) {
   std::unordered_map<std::string_view, int32_t> ids;
   for (size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], static_cast<int32_t>(id));

@@ -1,4 +1,4 @@
-// The pieces of a word whose scores sum to the most: SentencePiece's Unigram (Kudo, 2018).
+// Finds the pieces of a word whose scores sum to the most: SentencePiece's Unigram (Kudo, 2018).
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,11 @@ class UnigramModel {
   // bytes, "<0xE4>", where all 256 are tokens. Takes 16 bytes of memory for each byte of the word.
   void for_each_piece(std::string_view word, const std::function<void(int32_t, TextSpan)>& visit) const;
 
-  // The byte that a token stands for under byte fallback; -1 for other tokens.
+  // Returns the byte that a token stands for under byte fallback; -1 for other tokens.
   int byte_of(int32_t id) const;
 
  private:
-  // The best way to where it stands: its last piece.
+  // This is the best way to where it stands: its last piece.
   struct Step {
     double score = 0;
     int32_t id = 0;

@@ -1,4 +1,4 @@
-// Tokenizer "unigram": pieces, normalisation, files. That ids, spans and decoded text equal those of Hugging Face
+// Tests tokenizer "unigram": pieces, normalisation, files. That ids, spans and decoded text equal those of Hugging Face
 // tokenizers is tested in tests/oracles/test_unigram.py.
 #include <gmock/gmock.h>
 
@@ -48,7 +48,7 @@ std::string refusal(const std::function<void(UnigramDefinition&)>& change) {
   return error_message([&] { UnigramTokenizer tokenizer(d, "x"); });
 }
 
-// A map whose trie knows one byte, and the text that it becomes.
+// Returns a map whose trie knows one byte, and the text that it becomes.
 std::string map_of(char byte, const std::string& text) {
   std::vector<uint32_t> units(512);
   units[0] = 1 << 10;                                           // the root's children stand at 1 ^ their byte
@@ -131,7 +131,7 @@ TEST(UnigramTest, NormalisesStepByStep) {
   EXPECT_EQ(normal("q\u0301a", {mapped}), "kwa") << "a cluster begins with a key of the map and becomes its text";
 }
 
-// Found by fuzz_tokenizers: text was cut before what a map makes a letter of.
+// fuzz_tokenizers found this: text was cut before what a map makes a letter of.
 TEST(UnigramTest, TextIsCutIntoPiecesOnlyWhereWhiteSpaceStaysWhite) {
   for (const char* becomes : {"b", ""}) {
     UnigramDefinition d = sample_definition();
@@ -174,7 +174,8 @@ TEST(UnigramTest, OurOwnFileHasAllOfIt) {
   }
 }
 
-// mBART's: a text has its language behind it or, in mBART-50, before it. Languages are pieces of the model, too.
+// This is mBART's: a text has its language behind it or, in mBART-50, before it. Languages are pieces of the model,
+// too.
 UnigramDefinition definition_with_language(bool leads) {
   UnigramDefinition d = sample_definition();
   d.tokens[2] = "<s>";

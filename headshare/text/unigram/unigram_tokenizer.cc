@@ -69,7 +69,7 @@ std::string utf8_of(const NormalText& characters) {
   return text;
 }
 
-// A word with U+2581 before it, and where its bytes come from.
+// Collects a word with U+2581 before it, and where its bytes come from.
 class Words {
  public:
   Words(const UnigramModel& model, size_t offset, const std::function<void(int32_t, TextSpan)>& visit)
@@ -154,7 +154,7 @@ size_t UnigramTokenizer::next_piece(std::string_view rest) const {
 
 bool UnigramTokenizer::token_may_begin(std::string_view rest, size_t bytes, const AddedSearch& normalized) const {
   const size_t piece = utf8_of(normal(rest.substr(0, bytes))).size();
-  // As much of what follows as a token can take; normalisation may make it shorter.
+  // The loop takes as much of what follows as a token can take; normalisation may make it shorter.
   for (size_t wanted = bytes + normalized.longest();; wanted *= 2) {
     size_t end = bytes;
     while (end < rest.size() && end < wanted) end += next_piece(rest.substr(end));
@@ -279,7 +279,7 @@ TokensWithSpans UnigramTokenizer::encode_with_spans(std::string_view text) const
 
 namespace {
 
-// The text of bytes that need not be UTF-8.
+// Returns the text of bytes that need not be UTF-8.
 std::string readable(const std::string& bytes) {
   std::string text;
   for (size_t at = 0; at < bytes.size();) {

@@ -1,4 +1,4 @@
-// Tokenizer "unigram": SentencePiece's Unigram, as ALBERT and XLM-RoBERTa have it. It is read, not trained.
+// Tokenizer "unigram" is SentencePiece's Unigram, as ALBERT and XLM-RoBERTa have it. It is read, not trained.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace headshare {
 
-// What stands for a space in pieces.
+// This stands for a space in pieces.
 constexpr std::string_view kMetaspace = "\xE2\x96\x81";  // U+2581
 
-// The language that texts are in, as mBART has it: its token, a special one among `added`, stands beside the text
-// (text_borders.h).
+// This is the language that texts are in, as mBART has it: its token, a special one among `added`, stands beside the
+// text (text_borders.h).
 struct LanguageToken {
   int32_t id = 0;
   bool leads = false;  // mBART-50: en_XX A </s>; else mBART: A </s> en_XX
@@ -23,7 +23,7 @@ struct LanguageToken {
   bool operator==(const LanguageToken&) const = default;
 };
 
-// All that makes a Unigram tokenizer.
+// A Unigram tokenizer is made of this.
 struct UnigramDefinition {
   std::vector<std::string> tokens;  // by id
   std::vector<double> scores;       // as many, log probabilities
@@ -82,7 +82,7 @@ class UnigramTokenizer : public Tokenizer {
   using Visit = std::function<void(int32_t id, TextSpan)>;
 
   std::vector<int32_t> encode_parts(std::string_view text, const AddedSearches& searches) const;
-  // Text without plain added tokens. False, with nothing appended, where a normalised one may be in it.
+  // Encodes text without plain added tokens. Returns false, with nothing appended, where a normalised one may be in it.
   bool encode_part(std::string_view text, const AddedSearch& normalized, Worker* worker,
                    std::vector<int32_t>* ids) const;
   std::string_view white() const;                  // before these characters text may be cut into pieces, where
@@ -90,9 +90,9 @@ class UnigramTokenizer : public Tokenizer {
   size_t next_piece(std::string_view rest) const;  // its length
   // Tells whether the text of a normalised token may begin in the first `bytes` bytes of `rest`, which are a piece.
   bool token_may_begin(std::string_view rest, size_t bytes, const AddedSearch& normalized) const;
-  // Text without plain added tokens, of which `offset` bytes stand before it.
+  // Encodes text without plain added tokens, of which `offset` bytes stand before it.
   void encode_normalised(std::string_view text, size_t offset, const AddedSearch& normalized, const Visit& visit) const;
-  // Normalised text that starts at byte `offset`; `first`: nothing of its part stands before it.
+  // Encodes normalised text that starts at byte `offset`; `first` says that nothing of its part stands before it.
   void encode_characters(std::span<const NormalCharacter> characters, size_t offset, bool first,
                          const Visit& visit) const;
   NormalText normal(std::string_view text) const { return normalised(text, definition_.steps, where_); }

@@ -1,4 +1,4 @@
-// BERT's way from text to words: cleaning, case and accents, then a cut at white space and signs.
+// Goes BERT's way from text to words: cleaning, case and accents, then a cut at white space and signs.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headshare {
 
-// The steps, in this order.
+// The steps are taken in this order.
 struct BertNormalization {
   bool clean_text = true;     // drops control, format and private characters, U+0000 and U+FFFD
   bool space_chinese = true;  // CJK ideographs are words of their own
@@ -20,12 +20,12 @@ struct BertNormalization {
 
   bool operator==(const BertNormalization&) const = default;
 };
-// No step at all: for text that is normalised already.
+// This takes no step at all: for text that is normalised already.
 inline constexpr BertNormalization kNoNormalization = {
     .clean_text = false, .space_chinese = false, .strip_accents = false, .lowercase = false};
 
-// One word of the normalised text, without white space: a sign alone, an ideograph alone, or a run
-// of other characters.
+// This is one word of the normalised text, without white space: a sign alone, an ideograph alone, or a run of other
+// characters.
 struct BertWord {
   std::string text;               // cut after as many characters as the reader was asked to keep
   std::vector<TextSpan> sources;  // for each byte of `text`: the character of the original it came from
@@ -42,15 +42,15 @@ struct BertWord {
 void for_each_bert_word(std::string_view text, const BertNormalization& normalization, size_t most_characters,
                         const std::function<void(const BertWord&)>& visit);
 
-// The normalised text; ideographs that are words of their own have spaces around them.
+// This is the normalised text; ideographs that are words of their own have spaces around them.
 struct BertText {
   std::string text;
   std::vector<TextSpan> sources;  // for each byte of `text`: the character of the original it came from
 };
 BertText bert_normal_text(std::string_view text, const BertNormalization& normalization);
 
-// Bytes at which every normalization cuts, whatever stands beside them: ASCII white space, which goes,
-// and ASCII signs, which are words. Text between them can be normalised piece by piece.
+// Every normalization cuts at these bytes, whatever stands beside them: ASCII white space, which goes, and ASCII signs,
+// which are words. Text between them can be normalised piece by piece.
 enum class ByteRole : uint8_t { kWord, kSpace, kSign };
 ByteRole byte_role(char byte);
 

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// Whether lower-cased text could never give one of the ordinary tokens. "[unused0]" and its like, as
-// published vocabularies have them, are not given by any text.
+// Tells whether lower-cased text could never give one of the ordinary tokens. "[unused0]" and its like, as published
+// vocabularies have them, are not given by any text.
 bool has_capital(const std::vector<std::string>& tokens) {
   return std::any_of(tokens.begin(), tokens.end(), [](const std::string& token) {
     return !token.starts_with('[') &&

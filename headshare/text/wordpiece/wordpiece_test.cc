@@ -1,5 +1,5 @@
-// Tokenizer "wordpiece": words, spelling, spans, files, training. That ids, spans and trained vocabularies
-// equal those of Hugging Face tokenizers is tested in tests/oracles/test_wordpiece.py.
+// Tests tokenizer "wordpiece": words, spelling, spans, files, training. That ids, spans and trained vocabularies equal
+// those of Hugging Face tokenizers is tested in tests/oracles/test_wordpiece.py.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -302,7 +302,7 @@ TEST(HfWordPieceTest, UnknownPartsAreRefusedByName) {
 TEST(WordPieceTrainingTest, MergesTheMostFrequentPairs) {
   const auto tokenizer = train_on({.kind = TokenizerKind::kWordPiece, .vocabulary_size = 17, .min_count = 1},
                                   {"hug hug hug pug", "Pun, h\u00FCg"});
-  // After the special tokens the characters, and again inside words. Pairs: ##u ##g 5 times, h ##ug 4 times,
+  // After the special tokens stand the characters, and again inside words. Pairs are ##u ##g 5 times, h ##ug 4 times,
   // then once each p ##u and p ##ug, of which the first has the smaller id on the right.
   std::vector<std::string> tokens = tokenizer->to_json()["tokens"];
   tokens.erase(tokens.begin(), tokens.begin() + 5);

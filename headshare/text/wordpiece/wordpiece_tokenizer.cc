@@ -12,7 +12,7 @@
 namespace headshare {
 namespace {
 
-// Signs and endings that Hugging Face's decoder writes without a space before them.
+// Tells whether Hugging Face's decoder writes a token without a space before it: signs and endings.
 bool closes_up(std::string_view token) {
   static constexpr std::string_view kEndings[] = {".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re"};
   return std::any_of(std::begin(kEndings), std::end(kEndings),
@@ -117,7 +117,7 @@ bool WordPieceTokenizer::token_may_begin(std::string_view rest, size_t bytes, co
   const auto normal = [this](std::string_view text) { return bert_normal_text(text, definition_.normalization).text; };
   const std::string piece = normal(rest.substr(0, bytes));
   if (!added_.all().normalized.may_begin_in(piece)) return false;
-  // As much of what follows as a token can take; normalisation may make it shorter.
+  // The loop takes as much of what follows as a token can take; normalisation may make it shorter.
   for (size_t wanted = bytes + normalized.longest();; wanted *= 2) {
     size_t end = std::min(wanted, rest.size());
     while (end < rest.size() && byte_role(rest[end]) == ByteRole::kWord) ++end;

@@ -1,4 +1,4 @@
-// Tokenizer "wordpiece": BERT's.
+// Tokenizer "wordpiece" is BERT's.
 #pragma once
 
 #include <unordered_map>
@@ -10,10 +10,10 @@
 
 namespace headshare {
 
-// What a token that goes on with a word begins with.
+// A token that goes on with a word begins with this.
 constexpr std::string_view kContinuationPrefix = "##";
 
-// BERT's special tokens, in the order in which training gives them ids.
+// These are BERT's special tokens, in the order in which training gives them ids.
 struct BertSpecialToken {
   std::string_view text;
   SpecialToken role;
@@ -24,7 +24,7 @@ constexpr BertSpecialToken kBertSpecialTokens[] = {{"[PAD]", SpecialToken::kPadd
                                                    {"[SEP]", SpecialToken::kSeparate},
                                                    {"[MASK]", SpecialToken::kMask}};
 
-// All that makes a WordPiece tokenizer.
+// A WordPiece tokenizer is made of this.
 struct WordPieceDefinition {
   std::vector<std::string> tokens;  // by id
   std::vector<int32_t> special;     // ids that spell no word, ascending; `unknown` is one of them
@@ -76,7 +76,7 @@ class WordPieceTokenizer : public Tokenizer {
   bool is_special(int32_t id) const;
   void add_token(int32_t id);
   std::vector<int32_t> encode_parts(std::string_view text, const AddedSearches& searches) const;
-  // Text without plain added tokens. False, with nothing appended, where a normalised one may be in it.
+  // Encodes text without plain added tokens. Returns false, with nothing appended, where a normalised one may be in it.
   bool encode_part(std::string_view text, const AddedSearch& normalized, Worker* worker,
                    std::vector<int32_t>* ids) const;
   bool encode_piece(std::string_view rest, size_t bytes, const AddedSearch& normalized, Worker* worker,

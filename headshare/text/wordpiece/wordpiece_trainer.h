@@ -1,4 +1,4 @@
-// Learning a WordPiece vocabulary from counted words.
+// Learns a WordPiece vocabulary from counted words.
 #pragma once
 
 #include "headshare/text/bpe/merge_trainer.h"
@@ -12,9 +12,9 @@ struct WordPieceTrainingOptions {
   BertNormalization normalization;
 };
 
-// A vocabulary from words as for_each_bert_word gives them: the five special tokens, the 1000 most
-// frequent characters (ties: the smaller code point) in the order of their code points, those of them
-// that occur inside words once more with ##, then what learn_merges joins.
+// Learns a vocabulary from words as for_each_bert_word gives them: the five special tokens, the 1000 most frequent
+// characters (ties: the smaller code point) in the order of their code points, those of them that occur inside words
+// once more with ##, then what learn_merges joins.
 //
 // This is Hugging Face's WordPieceTrainer with the settings of BertWordPieceTokenizer: it counts pairs
 // as BPE does and keeps only the vocabulary; the likelihood by which Wu et al. 2016 chose pairs was
