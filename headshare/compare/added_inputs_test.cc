@@ -38,8 +38,8 @@ namespace {
 using testing::HasSubstr;
 
 constexpr int64_t kClasses = 2;
-constexpr int64_t kRows = 8;
-constexpr int64_t kLength = 12;
+constexpr int64_t kWaves = 8;
+constexpr int64_t kTimes = 12;
 
 class WaveReaderImpl : public Layer {
  public:
@@ -100,7 +100,7 @@ WaveOptions wave_options(const TaskOptions& options) {
   WaveOptions model;
   static_cast<TransformerOptions&>(model) = options.model;
   model.channels = options.own<WaveTaskOptions>().channels;
-  model.context = kLength;
+  model.context = kTimes;
   return resolve(model);
 }
 
@@ -114,7 +114,7 @@ class WaveTask : public Task {
 
   std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
   DropoutClock& clock() override { return model_->clock(); }
-  int64_t draw(int64_t micro_batches) override { return micro_batches * kRows; }
+  int64_t draw(int64_t micro_batches) override { return micro_batches * kWaves; }
   Tensor loss_sum(int64_t) override { return loss_of(waves(random_)); }
   Evaluation evaluate(Part part, const Task::Progress&) override {
     const EvaluationMode evaluating(model());
@@ -123,8 +123,8 @@ class WaveTask : public Task {
     const Tensor held_out = waves(same);
     const Tensor right = (model_->scores(held_out).argmax(1) == classes()).to(at::kDouble);
     const double accuracy = right.mean().item<double>();
-    return {.loss = loss_of(held_out).item<double>() / kRows,
-            .targets = kRows,
+    return {.loss = loss_of(held_out).item<double>() / kWaves,
+            .targets = kWaves,
             .scores = {{.name = "accuracy", .value = accuracy, .signature = "accuracy"}},
             .blocks = {accuracy, accuracy}};
   }
@@ -139,13 +139,13 @@ class WaveTask : public Task {
   const WaveReader& reader() const { return model_; }
 
  private:
-  static Tensor classes() { return at::arange(kRows).remainder(kClasses); }
+  static Tensor classes() { return at::arange(kWaves).remainder(kClasses); }
 
   Tensor waves(at::Generator& random) const {
-    const Tensor times = at::arange(kLength, at::kFloat) * (2 * M_PI / kLength);
+    const Tensor times = at::arange(kTimes, at::kFloat) * (2 * M_PI / kTimes);
     const Tensor periods = (classes() + 1).to(at::kFloat);
-    const Tensor phases = at::rand({kRows, model_->options().channels}, random) * 2 * M_PI;
-    const Tensor angles = times.view({1, kLength, 1}) * periods.view({kRows, 1, 1}) + phases.unsqueeze(1);
+    const Tensor phases = at::rand({kWaves, model_->options().channels}, random) * 2 * M_PI;
+    const Tensor angles = times.view({1, kTimes, 1}) * periods.view({kWaves, 1, 1}) + phases.unsqueeze(1);
     return angles.sin() + 0.05 * at::randn(angles.sizes(), random);
   }
 
@@ -191,7 +191,7 @@ class WaveFamily : public TaskFamily {
     options->model.attention = {.d_model = 16, .heads = 2};
     options->model.layers = 1;
     options->model.positions = PositionKind::kAlibi;
-    options->batch_size = kRows;
+    options->batch_size = kWaves;
   }
   void set_preset(Preset, TaskOptions*, TrainOptions* train) const override {
     train->steps = 150;

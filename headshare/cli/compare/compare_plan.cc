@@ -10,6 +10,7 @@
 #include "headshare/compare/comparison_home.h"
 #include "headshare/compare/method.h"
 #include "headshare/host/runtime_options.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {

@@ -69,7 +69,7 @@ ComparisonOptions small_classification(const fs::path& home) {
   return options;
 }
 
-class FineFineTunedCellTest : public testing::Test {
+class FineTunedCellTest : public testing::Test {
  protected:
   FineTunedCellTest() { write_encoders(home_.path() / "encoders", {"mha", "sha"}); }
 

@@ -18,6 +18,7 @@
 #include "headshare/compare/until_decided.h"
 #include "headshare/compare/variants.h"
 #include "headshare/models/noted_weights.h"
+#include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 
 namespace headshare {

@@ -10,6 +10,7 @@
 #include "headshare/compare/method.h"
 #include "headshare/compare/until_decided.h"
 #include "headshare/compare/variants.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
