@@ -123,8 +123,8 @@ void fit_to_tokenizer(ComparisonOptions* options) {
 void check_embeddings(const ComparisonOptions& options) {
   const std::vector<EmbeddingChoice> chosen = chosen_embeddings(options);
   if (chosen.empty()) return;
-  HS_CHECK(takes_embeddings(options.task), "--embeddings compares encoders, and --task is ",
-           options.task, "; use --task ", kEmbeddingTask, ", or fine-tune them with --task glue or another");
+  HS_CHECK(takes_embeddings(options.task), "--embeddings compares encoders, and --task is ", options.task,
+           "; use --task ", kEmbeddingTask, ", or fine-tune them with --task glue or another");
   const TextOptions& text = options.own<TextOptions>();
   HS_CHECK(text.tokenizer_path.empty() && text.tokenizer.kind == TokenizerKind::kWordPiece,
            "--embeddings chooses the tokenizers; leave --tokenizer and --tokenizer-path out");

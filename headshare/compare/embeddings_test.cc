@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "headshare/compare/check_comparison.h"
-#include "headshare/compare/grid.h"
 #include "headshare/compare/fine_tuned/pre_training.h"
+#include "headshare/compare/grid.h"
 #include "headshare/compare/testing.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 

@@ -162,9 +162,8 @@ nlohmann::json resolved_options(ComparisonOptions cell, const ModelOptions& mode
 
 nlohmann::json to_json(const CellPlan& plan) {
   ComparisonOptions options = plan.options;
-  nlohmann::json object = {{"key", to_json(plan.key)},
-                           {"scheme", options.model.attention.scheme},
-                           {"options", to_json(fields(options))}};
+  nlohmann::json object = {
+      {"key", to_json(plan.key)}, {"scheme", options.model.attention.scheme}, {"options", to_json(fields(options))}};
   if (plan.weights_of) object["weights_of"] = to_json(*plan.weights_of);
   return object;
 }

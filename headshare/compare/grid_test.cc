@@ -77,9 +77,7 @@ TEST(MatchTimeTest, FasterSchemesTakeMoreSteps) {
   ComparisonOptions options = small_diagnostic({"mha", "mqa", "sha"});
   options.match = Match::kTime;
   options.train.steps = 100;
-  const auto speed = [](const ComparisonOptions& cell) {
-    return cell.model.attention.scheme == "mha" ? 0.5 : 0.4;
-  };
+  const auto speed = [](const ComparisonOptions& cell) { return cell.model.attention.scheme == "mha" ? 0.5 : 0.4; };
   match_time(trainable_variants(options), speed, &options);
   EXPECT_THAT(options.scheme_steps, ElementsAre("mha=100", "mqa=125", "sha=125"));
   const std::vector<CellPlan> plans = planned(options);

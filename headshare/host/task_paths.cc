@@ -7,8 +7,7 @@ namespace headshare {
 
 void make_paths_whole(TaskOptions* options) {
   TextOptions& text = options->own<TextOptions>();
-  std::vector<std::string*> paths = {&text.tokenizer_path, &text.tokenizer.hash_merges,
-                                     &text.distillation.teacher};
+  std::vector<std::string*> paths = {&text.tokenizer_path, &text.tokenizer.hash_merges, &text.distillation.teacher};
   for (auto* texts : {&text.data.text, &text.data.validation_text, &text.data.test_text}) {
     for (std::string& path : *texts) paths.push_back(&path);
   }

@@ -8,9 +8,9 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/memory.h"
-#include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/data/hash.h"
 #include "headshare/models/finite.h"
@@ -354,9 +354,7 @@ std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint) {
   return tokenizer;
 }
 
-AnyModel load_any_model(const fs::path& checkpoint) {
-  return load_values(read_options(checkpoint), checkpoint);
-}
+AnyModel load_any_model(const fs::path& checkpoint) { return load_values(read_options(checkpoint), checkpoint); }
 
 Decoder load_decoder(const fs::path& checkpoint) { return load_weights<Decoder>(checkpoint); }
 Encoder load_encoder(const fs::path& checkpoint) { return load_weights<Encoder>(checkpoint); }

@@ -111,9 +111,7 @@ TEST(CostTest, TranslationTable) {
 }
 
 TEST(CostTest, PartsOfAnEncoderDecoder) {
-  const auto of = [](const Settings& more) {
-    return cost("mhe_mul", kBaseTranslator + more, "encoder-decoder");
-  };
+  const auto of = [](const Settings& more) { return cost("mhe_mul", kBaseTranslator + more, "encoder-decoder"); };
   const SchemeCost all = of({}), cross = of({{"cross-scheme", "mha"}});
   constexpr int64_t kMhe = 3 * 512 * 64 + 512 * 512 + 3 * 512;
   EXPECT_EQ(cross.size.attention_parameters - all.size.attention_parameters, 6 * (4 * 512 * 512 - kMhe));

@@ -1,4 +1,5 @@
-// Counts the parameters of models that have blocks and attention(layer): one layer of each kind is made, without memory.
+// Counts the parameters of models that have blocks and attention(layer): one layer of each kind is made, without
+// memory.
 #pragma once
 
 #include <limits>

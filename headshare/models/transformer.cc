@@ -14,8 +14,7 @@ Tensor sinusoids(int64_t length, int64_t width) {
   return at::stack({angle.sin(), angle.cos()}, 2).reshape({length, width}).to(at::kFloat);
 }
 
-TransformerImpl::TransformerImpl(const TransformerOptions& o,
-                                 const TokenEmbeddingOptions& embedding)
+TransformerImpl::TransformerImpl(const TransformerOptions& o, const TokenEmbeddingOptions& embedding)
     : positions_(o.positions), context_(o.context), clock_(std::make_shared<DropoutClock>()) {
   const int64_t W = embedding_width(o);
   const Init start = Init::normal(o.init_deviation);

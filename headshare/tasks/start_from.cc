@@ -22,7 +22,8 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 Shapes shapes_of(const ModelOptions& options) {
   const DeclareOn meta(at::kMeta);
   Shapes shapes;
-  for (const auto& [name, tensor] : model_tensors(*options.kind().make(options))) shapes.emplace(name, tensor.sizes().vec());
+  for (const auto& [name, tensor] : model_tensors(*options.kind().make(options)))
+    shapes.emplace(name, tensor.sizes().vec());
   return shapes;
 }
 

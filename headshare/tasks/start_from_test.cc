@@ -95,8 +95,7 @@ TEST_F(StartFromTest, WhatChangesNoShapeMayChange) {
               ElementsAre("scheme el_lossless instead of mha"))
       << "it has the weights of mha";
   // An option left to its default is not another model.
-  EXPECT_THAT(kept(start, [](TaskOptions& options) { options.model.attention.head_width.reset(); }),
-              IsEmpty());
+  EXPECT_THAT(kept(start, [](TaskOptions& options) { options.model.attention.head_width.reset(); }), IsEmpty());
 }
 
 TEST_F(StartFromTest, OtherShapesAreRefusedWithBothValues) {
@@ -135,8 +134,9 @@ TEST_F(StartFromTest, TheTokenizerIsTheModelsOwn) {
     options.own<TextOptions>().tokenizer_path = (start.directory / "tokenizer.json").string();
   };
   EXPECT_THAT(kept(start, same, {"tokenizer-path"}), IsEmpty());
-  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.own<TextOptions>().vocabulary = 256; }, {"model-vocabulary"}),
-              HasSubstr("--model-vocabulary is 256"));
+  EXPECT_THAT(
+      refusal(start, [](TaskOptions& options) { options.own<TextOptions>().vocabulary = 256; }, {"model-vocabulary"}),
+      HasSubstr("--model-vocabulary is 256"));
   EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.task = "mlm"; }), HasSubstr("--task is mlm"));
 }
 

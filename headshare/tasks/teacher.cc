@@ -16,8 +16,8 @@ std::string named(const fs::path& teacher) { return "the teacher " + teacher.str
 
 void check_fits(const DistillationOptions& options, const TeacherModel& teacher, const ModelOptions& student) {
   const std::string who = named(teacher.directory);
-  HS_CHECK(&teacher.options.kind() == &student.kind(), who, " is ", with_article(teacher.options.kind()), " and the student ",
-           with_article(student.kind()), "; choose a teacher of the same kind");
+  HS_CHECK(&teacher.options.kind() == &student.kind(), who, " is ", with_article(teacher.options.kind()),
+           " and the student ", with_article(student.kind()), "; choose a teacher of the same kind");
   const TransformerOptions& theirs = teacher.options.common();
   const TransformerOptions& own = student.common();
   HS_CHECK(theirs.vocabulary == own.vocabulary, who, " has a vocabulary of ", theirs.vocabulary,

@@ -20,11 +20,11 @@ Fields data_fields(TextOptions& o) {
 }
 
 Fields window_fields(TextOptions& o) {
-  return {batch_order_field(&o.batch_order),
-          field("stride", &o.stride, "tokens between evaluation windows; auto: the context (disjoint windows)",
-                {.min = 1}),
-          field("evaluation-tokens", &o.evaluation_tokens,
-                "evaluate on the first so many tokens of each part, the test part included; auto: all", {.min = 2})};
+  return {
+      batch_order_field(&o.batch_order),
+      field("stride", &o.stride, "tokens between evaluation windows; auto: the context (disjoint windows)", {.min = 1}),
+      field("evaluation-tokens", &o.evaluation_tokens,
+            "evaluate on the first so many tokens of each part, the test part included; auto: all", {.min = 2})};
 }
 
 Fields fields(TextOptions& o) {

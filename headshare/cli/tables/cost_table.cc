@@ -194,10 +194,10 @@ std::string explanations(const std::vector<SchemeCost>& costs, const CostOptions
   const std::string from = source.empty() ? "" : source + ", ";
   std::string text = wrap(from + assumptions(costs, options, sweep), width, 0) + "\n";
   const bool translator = options.model.kind().reads_source();
-  const char* cache = translator                  ? "; the cache of one layer is in elements; the source's cache is "
-                                                    "filled once for each sentence, whatever the beams"
+  const char* cache = translator ? "; the cache of one layer is in elements; the source's cache is "
+                                   "filled once for each sentence, whatever the beams"
                       : options.model.kind().keeps_cache() ? "; the cache of one layer is in elements"
-                                                  : "; an encoder keeps no cache";
+                                                           : "; an encoder keeps no cache";
   text += wrap(join_text("Attention parameters count no biases", cache, "."), width, 0) + "\n";
   if (!options.own_scheme.empty()) text += "The model's own scheme is " + options.own_scheme + ".\n";
   if (!options.memory_budget) return text;

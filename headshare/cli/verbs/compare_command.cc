@@ -53,7 +53,8 @@ void refuse_teacher_in_out(const CompareCommand& command) {
 // Refuses options that exclude each other and options that would change nothing: a user who sets one believes that it
 // matters.
 void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& options) {
-  if (!options.own<TextOptions>().distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
+  if (!options.own<TextOptions>().distillation.given())
+    arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
   as_usage([&] { check_comparison(options); });
   const IdleOptions idle = as_usage([&] { return idle_options(options); });
   arguments.refuse_idle(idle);

@@ -320,7 +320,8 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   written.begin();
   const Destination destination{out, written, directory};
   if (stored.kind().reads_source()) return convert_translator(directory, conversion, destination);
-  if (stored.kind().is_causal()) return convert<Decoder>(directory, stored.as<DecoderOptions>(), conversion, destination);
+  if (stored.kind().is_causal())
+    return convert<Decoder>(directory, stored.as<DecoderOptions>(), conversion, destination);
   return convert<Encoder>(directory, stored.as<EncoderOptions>(), conversion, destination);
 }
 

@@ -61,7 +61,8 @@ TrainCommand beginning(const TrainCommand& asked, const Arguments& typed, std::o
     const std::string path = asked.start_from.empty() ? asked.like : asked.start_from;
     if (!path.empty()) model = open_start(path);
     if (model && !typed.given("task")) task = start_task(*model);
-    if (!model && asked.task.own<TextOptions>().distillation.given() && !typed.given("task")) task = task_of_teacher(asked);
+    if (!model && asked.task.own<TextOptions>().distillation.given() && !typed.given("task"))
+      task = task_of_teacher(asked);
   }
   if (model && !asked.like.empty()) as_usage([&] { check_start_task(*model, task); });
   TrainCommand command = untouched(task, asked.task);
@@ -121,14 +122,16 @@ void take_vocabulary(TrainCommand* command) {
 }
 
 void print_dry_run(TrainCommand command) {
-  const bool known = command.task.own<TextOptions>().vocabulary || !command.task.own<TextOptions>().tokenizer_path.empty();
+  const bool known =
+      command.task.own<TextOptions>().vocabulary || !command.task.own<TextOptions>().tokenizer_path.empty();
   take_vocabulary(&command);
   const ModelOptions options = check_options(command);
   const TransformerOptions& model = options.common();
   const ModelSize size = measure(options);
-  print(join_text("model       ", options.kind().is_causal() ? "" : options.kind().name() + ", ", model.attention.scheme, ", ",
-                  model.layers, " layers of ", model.attention.d_model, ", ", model.attention.heads, " heads, context ",
-                  model.context, savings_text(model), "\n", "vocabulary  ", model.vocabulary,
+  print(join_text("model       ", options.kind().is_causal() ? "" : options.kind().name() + ", ",
+                  model.attention.scheme, ", ", model.layers, " layers of ", model.attention.d_model, ", ",
+                  model.attention.heads, " heads, context ", model.context, savings_text(model), "\n", "vocabulary  ",
+                  model.vocabulary,
                   known ? "" : " (what the tokenizer will have, or 8192 where only the text can tell)", "\n",
                   "parameters  ", format_count(static_cast<double>(size.total_parameters)), ", attention ",
                   format_count(static_cast<double>(size.attention_parameters)), "\n"));

@@ -53,7 +53,7 @@ struct TunedRun {
 class FineTunedCell {
  public:
   FineTunedCell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
-            const std::function<bool()>& stop_requested)
+                const std::function<bool()>& stop_requested)
       : plan_(plan),
         options_(plan.options.own<FineTuningOptions>()),
         home_(home),
@@ -223,7 +223,7 @@ class FineTunedCell {
 }  // namespace
 
 Cell run_fine_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
-                    const std::function<bool()>& stop_requested) {
+                         const std::function<bool()>& stop_requested) {
   const fs::path own = cell_home(home, plan.key);
   make_directories(own);
   const Cell cell = FineTunedCell(plan, own, device, observer, stop_requested).run();

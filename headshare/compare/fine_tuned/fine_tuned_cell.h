@@ -10,6 +10,6 @@ namespace headshare {
 // each task and cell; one whose training fails is passed over with a notice unless it was the only one. Throws Error
 // when the scheme has no encoder or a task cannot be trained, Interrupted when asked to stop.
 Cell run_fine_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
-                    const std::function<bool()>& stop_requested);
+                         const std::function<bool()>& stop_requested);
 
 }  // namespace headshare

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "headshare/attention/scheme_record.h"
-#include "headshare/compare/fine_tuned/benchmark.h"
 #include "headshare/compare/cell_run.h"
+#include "headshare/compare/fine_tuned/benchmark.h"
 #include "headshare/compare/fine_tuned/encoders.h"
 #include "headshare/compare/testing.h"
 #include "headshare/models/testing.h"

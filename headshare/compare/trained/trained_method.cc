@@ -1,7 +1,7 @@
 // Models that are trained from the beginning.
 #include "headshare/base/error.h"
-#include "headshare/base/notice.h"
 #include "headshare/base/format.h"
+#include "headshare/base/notice.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/cell_time.h"
 #include "headshare/compare/comparison.h"
@@ -70,11 +70,10 @@ class PreparedTraining : public PreparedComparison {
     find_matching_steps(*experiment_, device, &call.options);
     options_ = call.options;
     first_ = plan_cells(options_, *experiment_);
-    forecast_ = with_added_seeds(
-        {.data = subject_.data,
-         .models = first_.size(),
-         .seconds = measured_seconds(first_, *experiment_, finished_home(call), device, host)},
-        options_);
+    forecast_ = with_added_seeds({.data = subject_.data,
+                                  .models = first_.size(),
+                                  .seconds = measured_seconds(first_, *experiment_, finished_home(call), device, host)},
+                                 options_);
   }
 
   const Subject& subject() const override { return subject_; }

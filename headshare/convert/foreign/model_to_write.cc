@@ -40,9 +40,7 @@ ModelOptions options_to_write(const fs::path& checkpoint, const std::vector<std:
 ModelToWrite model_to_write(const fs::path& checkpoint, const std::vector<std::string>& words) {
   if (!words.empty()) return closed_model(checkpoint, words);
   const AnyModel model = load_any_model(checkpoint);
-  return {.options = model.options,
-          .tensors = model_tensors(*model.module),
-          .tokenizers = tokenizers_of(checkpoint)};
+  return {.options = model.options, .tensors = model_tensors(*model.module), .tokenizers = tokenizers_of(checkpoint)};
 }
 
 void check_writable_values(const ModelToWrite& model, const std::string& tensor) {

@@ -106,8 +106,7 @@ TEST_F(TranslatorTest, EveryTensorOfOursIsMappedOnce) {
     const ForeignModel foreign = open(fake);
     std::multiset<std::string> targets, wanted;
     for (const MappedTensor& one : foreign.tensors) targets.insert(one.target);
-    for (const auto& [name, tensor] :
-         model_tensors(*EncoderDecoder(foreign.options.as<EncoderDecoderOptions>()))) {
+    for (const auto& [name, tensor] : model_tensors(*EncoderDecoder(foreign.options.as<EncoderDecoderOptions>()))) {
       wanted.insert(name);
     }
     EXPECT_EQ(targets, wanted);

@@ -19,7 +19,8 @@ std::map<std::string, Shape> shapes_of_one_block(ModelOptions options) {
   options.common().layer_groups.reset();
   if (auto* both = options.find<EncoderDecoderOptions>()) both->decoder_layers = 1;
   std::map<std::string, Shape> shapes;
-  for (const auto& [name, tensor] : model_tensors(*options.kind().make(options))) shapes.emplace(name, tensor.sizes().vec());
+  for (const auto& [name, tensor] : model_tensors(*options.kind().make(options)))
+    shapes.emplace(name, tensor.sizes().vec());
   return shapes;
 }
 

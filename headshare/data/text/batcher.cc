@@ -17,10 +17,11 @@ Field batch_size_field(int64_t* target) {
 Field batch_order_field(BatchOrder* target) {
   static const EnumNames<BatchOrder> kOrders = {
       {BatchOrder::kRandom, "random"}, {BatchOrder::kShuffled, "shuffled"}, {BatchOrder::kSequential, "sequential"}};
-  return field("batch-order", target,
-               "random: windows start anywhere; shuffled: disjoint windows in a new order each epoch; sequential: in the "
-               "order of the text",
-               kOrders);
+  return field(
+      "batch-order", target,
+      "random: windows start anywhere; shuffled: disjoint windows in a new order each epoch; sequential: in the "
+      "order of the text",
+      kOrders);
 }
 
 nlohmann::json to_json(const BatchState& state) {

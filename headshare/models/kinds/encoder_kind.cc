@@ -48,9 +48,7 @@ class EncoderKind : public ModelKindOf<EncoderOptions, Encoder> {
     return encoder.three_way_head ? "an encoder, which tells replaced words (`headshare evaluate`)"
                                   : "an encoder, which fills masked tokens (`headshare fill`)";
   }
-  std::string needed() const override {
-    return "an encoder is needed here, as `headshare train --task mlm` makes it";
-  }
+  std::string needed() const override { return "an encoder is needed here, as `headshare train --task mlm` makes it"; }
   int64_t since(const ModelOptions& options) const override {
     const auto& encoder = options.as<EncoderOptions>();
     if (reads_letters(encoder.embedding.kind)) return kLettersSince;

@@ -22,10 +22,8 @@ DecoderOptions model_options(const LanguageModelOptions& options, const Tokenize
 }
 
 BatchOptions batch_options(const LanguageModelOptions& options, uint64_t seed) {
-  return {.batch_size = options.batch_size,
-          .context = options.model.context,
-          .order = options.batch_order,
-          .seed = seed};
+  return {
+      .batch_size = options.batch_size, .context = options.model.context, .order = options.batch_order, .seed = seed};
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ class ThreeWayExperiment : public EncoderExperiment {
 
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
               const TrainingShape& shape) const override {
-    auto task =
-        std::make_unique<ThreeWayTask>(language_options(options), options.own<MaskedOptions>(), data_, seed, device, shape);
+    auto task = std::make_unique<ThreeWayTask>(language_options(options), options.own<MaskedOptions>(), data_, seed,
+                                               device, shape);
     const Encoder encoder = task->encoder();
     return {std::move(task), encoder->options(), encoder.ptr()};
   }
@@ -93,8 +93,8 @@ class MaskedExperiment : public EncoderExperiment {
 
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
               const TrainingShape& shape) const override {
-    auto task = std::make_unique<MaskedLanguageModelTask>(language_options(options), options.own<MaskedOptions>(), data_, seed,
-                                                          device, shape);
+    auto task = std::make_unique<MaskedLanguageModelTask>(language_options(options), options.own<MaskedOptions>(),
+                                                          data_, seed, device, shape);
     const Encoder encoder = task->encoder();
     return {std::move(task), encoder->options(), encoder.ptr()};
   }

@@ -29,7 +29,9 @@ Fields fields(MaskingOptions& o) {
 }
 
 Masker::Masker(const Tokenizer& tokenizer, const MaskingOptions& options, const std::string& path)
-    : WindowRows(tokenizer, kMaskingUse, path), options_(options), mask_(needed(tokenizer, SpecialToken::kMask, kMaskingUse, path)) {
+    : WindowRows(tokenizer, kMaskingUse, path),
+      options_(options),
+      mask_(needed(tokenizer, SpecialToken::kMask, kMaskingUse, path)) {
   HS_CHECK(tokenizer.words() == nullptr,
            "a masked language model scores every token of a vocabulary, and the tokenizer '", tokenizer.kind(),
            "' has none; use --task three-way");

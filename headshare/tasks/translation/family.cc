@@ -254,8 +254,7 @@ class TranslationFamily : public TaskFamily {
   }
 
   std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {
-    return std::make_unique<TranslationExperiment>(
-        open_translation_data(options, progress), options);
+    return std::make_unique<TranslationExperiment>(open_translation_data(options, progress), options);
   }
 };
 

@@ -61,8 +61,7 @@ TEST_F(TranslationTaskTest, ItsLossIsThatOfEveryPairAlone) {
   const auto experiment = task_family("translation").open(options, {});
   const Trial trial = experiment->trial(options, 1, at::kCPU, {});
   const Evaluation found = trial.task->evaluate(Part::kValidation, {});
-  const TranslationData data =
-      open_translation_data(options, /*progress=*/{});
+  const TranslationData data = open_translation_data(options, /*progress=*/{});
   const PairData& pairs = *data.validation.pairs;
   const EncoderDecoder translator(std::dynamic_pointer_cast<EncoderDecoderImpl>(trial.model));
   double nats = 0;
@@ -160,7 +159,8 @@ TEST_F(TranslationTaskTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refusal([](TaskOptions& o) { o.batch_size = 99; }), HasSubstr("--batch-tokens"));
   EXPECT_THAT(refusal([](TaskOptions& o) { o.model.context = 32; }),
               HasSubstr("--max-pair-length is 64 and the model has positions for --context 32"));
-  EXPECT_THAT(refusal([](TaskOptions& o) { o.own<TextOptions>().data.text = {"book.txt"}; }), HasSubstr("--text is for"));
+  EXPECT_THAT(refusal([](TaskOptions& o) { o.own<TextOptions>().data.text = {"book.txt"}; }),
+              HasSubstr("--text is for"));
 }
 
 TEST_F(TranslationTaskTest, NeedsPairs) {
