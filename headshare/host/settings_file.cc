@@ -20,12 +20,12 @@ namespace {
 
 constexpr uint64_t kMostConfigBytes = 1 << 20;
 constexpr int kCommentWidth = 100;
-// The first two lines of a file that a verb wrote: "# headshare train --config resolved.yaml", "# options: 12".
+// A file that a verb wrote begins with two lines: "# headshare train --config resolved.yaml", "# options: 12".
 constexpr const char* kTitleLead = "# headshare ";
 constexpr const char* kTitleMiddle = " --config ";
 constexpr const char* kCountLead = "# options: ";
 
-// One `name: value` of a file.
+// A Setting is one `name: value` of a file.
 struct Setting {
   std::string group;  // "" at the top level
   std::string name;
@@ -37,9 +37,9 @@ std::string place(const fs::path& path, const YAML::Mark& mark) {
   return mark.is_null() ? path.string() : join_text(path.string(), ":", mark.line + 1);
 }
 
-// YAML 1.1 reads 010 as eight, YAML 1.2 as ten.
+// Tells whether YAML 1.1 and YAML 1.2 read a number differently: 010 is eight in one and ten in the other.
 bool is_ambiguous(const YAML::Node& node) {
-  if (node.Tag() != "?") return false;  // in quotes
+  if (node.Tag() != "?") return false;  // it is in quotes
   std::string_view digits = node.Scalar();
   if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
   return digits.size() > 1 && digits[0] == '0' && digits.find_first_not_of("0123456789_") == std::string_view::npos;
@@ -77,7 +77,7 @@ void read_map(const YAML::Node& map, const std::string& group, const fs::path& p
   }
 }
 
-// Text that YAML reads back as itself needs no quotes.
+// Tells whether text needs no quotes because YAML reads it back as itself.
 bool is_plain(const std::string& text) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
@@ -88,7 +88,7 @@ bool is_plain(const std::string& text) {
 
 std::string yaml_value(const nlohmann::json& value) {
   if (value.is_string() && is_plain(value.get<std::string>())) return value.get<std::string>();
-  // JSON is YAML.
+  // Every JSON value is YAML as well.
   return value.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -109,7 +109,7 @@ void check_group(const Setting& setting, const OptionGroups& groups) {
                              brief_text(setting.name), did_you_mean(setting.group, known)));
 }
 
-// The settings of a file in their order, whether or not there are such options.
+// Reads the settings of a file in their order, whether or not there are such options.
 std::vector<Setting> settings_of(const fs::path& path) {
   const std::string text = as_usage([&] { return read_file(path, kMostConfigBytes); });
   std::vector<Setting> settings;
@@ -175,7 +175,7 @@ std::string writer_of(const fs::path& path) {
   std::string title, second;
   std::getline(lines, title);
   std::getline(lines, second);
-  // Before they were counted, an empty line stood in place of the number of options.
+  // Versions that did not count options wrote an empty line in place of their number.
   if (!second.empty() && !second.starts_with(kCountLead)) return "";
   const size_t verb = std::string_view(kTitleLead).size();
   const size_t end = title.find(' ', verb);

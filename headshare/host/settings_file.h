@@ -1,5 +1,5 @@
-// Options as YAML: `name: value` lines, at will under one level of groups named like the headings of
-// --help. Programs write them too, so that a run can be repeated.
+// Settings files hold options as YAML: `name: value` lines, which may stand under one level of groups named like the
+// headings of --help. Programs write them too, so that a run can be repeated.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace headshare {
 
-// Somebody set this option.
+// A GivenOption is one that somebody set.
 struct GivenOption {
   std::string name;  // the field's own
   std::string text;  // as Field::parse reads it; a list as comma-separated text
@@ -27,12 +27,12 @@ std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& pat
 // at the top say how to call the verb with the file, and how many options there are.
 void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups);
 
-// The verb that wrote this file, with every option that it has; "" for a file of a person.
+// Returns the verb that wrote this file, with every option that it has; "" for a file of a person.
 std::string writer_of(const fs::path& path);
 
 // The count tells whether a file that write_settings() wrote is whole.
 struct SettingsCount {
-  std::optional<size_t> options;  // nothing: of a version that did not count them
+  std::optional<size_t> options;  // nothing: the version that wrote the file did not count them
   bool last_line_ends = false;
 };
 SettingsCount settings_count(const fs::path& path);
