@@ -41,7 +41,7 @@ TEST(UntilDecidedTest, GoesOnToWhatWouldDecide) {
   EXPECT_GT(*next, 3);
   EXPECT_LT(*next, 20);
   EXPECT_EQ(seeds_to_go_on_with(asking(0.02, 4), with_scatter(0.01)), 4);
-  EXPECT_EQ(seeds_to_go_on_with(asking(0.00501), with_scatter(0.01, 0.00501)), 20);  // at the margin: all that are allowed
+  EXPECT_EQ(seeds_to_go_on_with(asking(0.00501), with_scatter(0.01, 0.00501)), 20);  // at the margin: the most allowed
 }
 
 TEST(UntilDecidedTest, AddsNothingToFailures) {
