@@ -71,7 +71,7 @@ void fit_into(double budget, const CostOptions& options, SchemeCost* cost) {
   const TransformerOptions& model = cost->model.common();
   const auto bytes = static_cast<double>(element_bytes(options.weight_type));
   CountDifference stored = options.counts;
-  stored.fixed_tables = stored.unused_rows = 0;  // parameter_bytes() has only rows that are kept
+  stored.fixed_tables = stored.unused_rows = 0;  // parameter_bytes() counts what is stored
   const auto surplus = bytes * static_cast<double>(surplus_parameters(stored, model));
   const auto weights_of = [&](const ModelOptions& one) { return parameter_bytes(one) / kFp32Bytes * bytes - surplus; };
   const double weights = weights_of(cost->model);
