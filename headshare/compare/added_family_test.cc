@@ -1,4 +1,5 @@
-// A family of tasks that exists only here, with options and data of its own: what adding one takes.
+// This test adds a family of tasks with options and data of its own, which exists only here and shows what adding one
+// takes.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -32,7 +33,7 @@ DecoderOptions decoder_of(const TaskOptions& options) {
   return resolve(model);
 }
 
-// Rows n, n + 1, n + 2, ... modulo a number, from one n each.
+// CountingTask learns rows n, n + 1, n + 2, ... modulo a number; each row begins with another n.
 class CountingTask : public Task {
  public:
   CountingTask(const TaskOptions& options, uint64_t seed, c10::Device device, const TrainingShape& shape)
@@ -124,7 +125,7 @@ TEST_F(AddedFamilyTest, IsComparedLikeAnyOther) {
   const auto experiment = open_experiment(options);
   Observer silent;
   for (const CellPlan& plan : plan_cells(options, *experiment)) {
-    // As the process of a cell reads its options.
+    // The process of a cell reads its options in this way.
     const CellPlan read = plan_from_json(to_json(plan), "plan.json");
     const Cell cell = run_cell(read, *experiment, home.path(), at::kCPU, silent, kNeverStop);
     EXPECT_EQ(cell.options.at("modulus"), 3);

@@ -1,5 +1,5 @@
-// A family whose inputs are arrays of floats, with a kind of model of its own: what images, sounds and measurements
-// take. It exists only here and touches no other family.
+// This test adds a family whose inputs are arrays of floats, with a kind of model of its own: what images, sounds and
+// measurements take. The family exists only here and touches no other family.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -53,7 +53,7 @@ class WaveReaderImpl : public Layer {
     attach(*this, clock_);
   }
 
-  // Floats [B, T, channels] -> scores of classes [B, kClasses].
+  // Maps floats [B, T, channels] to logits of classes [B, kClasses].
   Tensor scores(const Tensor& waves) const {
     return output_->forward(blocks_->forward(input_->forward(waves), {}, /*caches=*/nullptr).mean(1));
   }
@@ -104,7 +104,8 @@ WaveOptions wave_options(const TaskOptions& options) {
   return resolve(model);
 }
 
-// Sines of one period or of two, each with a phase and noise of its own; every other row is of the second class.
+// WaveTask tells sines of one period from sines of two. Each sine has a phase and noise of its own; every other row is
+// of the second class.
 class WaveTask : public Task {
  public:
   WaveTask(const TaskOptions& options, uint64_t seed, c10::Device device, const TrainingShape& shape)
@@ -230,7 +231,7 @@ TEST_F(AddedInputsTest, AreLearntAndComparedAndTheirModelsLoad) {
     const CellPlan read = plan_from_json(to_json(plan), "plan.json");
     const Cell cell = run_cell(read, *experiment, home.path(), at::kCPU, silent, kNeverStop);
     EXPECT_EQ(cell.options.at("channels"), 2);
-    EXPECT_EQ(cell.quality, 1) << plan.key.variant;  // every wave is told
+    EXPECT_EQ(cell.quality, 1) << plan.key.variant;  // every wave is classified correctly
     EXPECT_GT(cell.attention_memory_bytes, 0);
     EXPECT_EQ(cell.decoding_tokens_per_second, 0);
 

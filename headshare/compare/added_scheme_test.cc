@@ -1,5 +1,5 @@
-// A scheme that exists only here, with an option and a conversion of its own, from its formula to the report: what
-// adding one takes.
+// This test adds a scheme with an option and a conversion of its own, from its formula to the report. The scheme exists
+// only here and shows what adding one takes.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -36,7 +36,7 @@ Fields low_rank_fields(LowRankOptions& o) {
 
 int64_t rank_of(const AttentionOptions& options) { return *options.own.get<LowRankOptions>().rank; }
 
-// Keys and values of each head from one narrow map of the memory, the whole of what is cached.
+// LowRank makes the keys and values of each head from one narrow map of the memory, and caches only that map.
 //   q_h = x W_Q^h, l = y W_L [r wide], k_h = l W_K^h, v_h = l W_V^h; cache: l: r per token
 class LowRank : public Scheme {
  public:
@@ -93,7 +93,7 @@ SchemeRecord low_rank() {
           .since = kLowRankVersion};
 }
 
-// The maps of all heads side by side, [E, 2 H D], cut off to the rank by a singular value decomposition.
+// Puts the maps of all heads side by side, [E, 2 H D], and cuts them off to the rank by a singular value decomposition.
 void fill_low_rank(const SharingProblem& problem, const SharingTask&, SchemeFiller* filler) {
   const HeadMaps& maps = problem.maps();
   const int64_t r = rank_of(problem.target());

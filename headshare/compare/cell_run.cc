@@ -17,13 +17,14 @@
 namespace headshare {
 namespace {
 
-// Blocks for a bootstrap: more than this many change no interval, and neighbours are no strangers.
+// A bootstrap draws from at most this many blocks: more would not change an interval, and neighbouring blocks are not
+// independent.
 constexpr size_t kMostBlocks = 200;
 
 constexpr uint64_t kMostCellBytes = 1 << 28;
 
-// Takes runs of equally many neighbouring blocks for one, so that at most kMostBlocks are left; blocks weigh as many
-// targets as they hold.
+// Joins runs of equally many neighbouring blocks, so that at most kMostBlocks are left; a block's weight is the number
+// of its targets.
 void take_blocks(const Evaluation& found, Cell* cell) {
   cell->blocks.clear();
   cell->block_targets.clear();
@@ -47,7 +48,7 @@ void load_weights(Task& task, const fs::path& checkpoint) {
   load_tensors(*task.model(), read_tensors(weights), weights.string());
 }
 
-// What the model wrote: a file of it all, and what readers see of it.
+// Writes all outputs of the model into a file and takes the examples that readers see into the cell.
 void take_outputs(const Evaluation& found, const Subject& subject, const fs::path& home, Cell* cell) {
   cell->examples.clear();
   for (const WrittenExample& one : subject.examples) {
@@ -59,7 +60,7 @@ void take_outputs(const Evaluation& found, const Subject& subject, const fs::pat
   write_outputs(home, found.outputs);
 }
 
-// What the model is worth on the part that is reported.
+// Evaluates the model on the part that is reported and takes quality, scores and outputs into the cell.
 void score(Task& task, const Subject& subject, Observer& observer, const fs::path& home, Cell* cell) {
   const Part part = subject.has_test_part ? Part::kTest : Part::kValidation;
   const WaitMeter machine = watch_machine();
@@ -108,7 +109,7 @@ TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observ
   return result;
 }
 
-// Encoders do not decode.
+// Measures how fast the model decodes; encoders do not decode and get no figures.
 void measure_decoding(const Trial& trial, Cell* cell) {
   const WaitMeter machine = watch_machine();
   const std::optional<DecodingSpeed> speed = decoding_speed(trial);
@@ -139,13 +140,13 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
   return cell;
 }
 
-// The weights of `trained` under another scheme: its quality is computed again, its training is not.
+// Gives the weights of `trained` to another scheme: its quality is computed again, its training is not.
 Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, const Cell& trained,
                     c10::Device device, Observer& observer) {
   Cell cell = trained;
   cell.key = plan.key;
   cell.weights_of = plan.weights_of->variant;
-  // Of mha's training, which this scheme has none of.
+  // These figures belong to the training of mha; this scheme is not trained.
   cell.training_tokens_per_second = 0;
   cell.waited = {};
   cell.attention_memory_bytes = 0;
@@ -187,7 +188,7 @@ Cell run_cell(const CellPlan& plan, const Experiment& experiment, const fs::path
     cell = trained_cell(plan, experiment, own, device, observer, stop_requested);
   }
   write_file(own / "cell.json", to_json(cell).dump(2) + "\n");
-  // The best model stays; the optimizer's moments, three times its size, are of no more use.
+  // The best model stays; the optimizer's moments, three times its size, are not needed any more.
   RunDirectory run(own);
   for (const char* kind : {"step", "stopped"}) run.drop(kind);
   return cell;

@@ -1,4 +1,4 @@
-// One cell of a comparison: trains its model, scores it, measures what it costs.
+// These functions run one cell of a comparison: they train its model, score it and measure what it costs.
 #pragma once
 
 #include "headshare/compare/grid.h"
@@ -10,7 +10,7 @@ namespace headshare {
 Cell run_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
               Observer& observer, const std::function<bool()>& stop_requested);
 
-// The cell as an earlier call left it; nothing when it is not finished. Throws Error when it is damaged.
+// Returns the cell as an earlier call left it; nothing when it is not finished. Throws Error when it is damaged.
 std::optional<Cell> finished_cell(const fs::path& home, const CellKey& key);
 
 fs::path cell_home(const fs::path& home, const CellKey& key);

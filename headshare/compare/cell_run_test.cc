@@ -46,7 +46,7 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
     ASSERT_EQ(cell.scores.size(), 1u);
     EXPECT_EQ(cell.scores[0].name, "bits-per-byte");
     EXPECT_EQ(cell.options.at("feed-forward-width"), cell.size.feed_forward_width);  // resolved
-    EXPECT_THAT(cell.signature, HasSubstr("tokens:99"));                             // the test part's
+    EXPECT_THAT(cell.signature, HasSubstr("tokens:99"));                             // of the test part
     ASSERT_EQ(cell.curve.size(), 2u);
     EXPECT_EQ(cell.curve[1].step, 4);
     EXPECT_EQ(std::min(cell.curve[0].validation_loss, cell.curve[1].validation_loss), cell.validation_loss);
@@ -65,7 +65,7 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
     EXPECT_NEAR(sums.nats / static_cast<double>(sums.tokens), cell.test_loss, 1e-6);
   }
   EXPECT_GT(cells[0].peak_memory_bytes, 1 << 20);
-  // el_lossless has mha's weights, and so its quality, with a smaller cache; what training took is mha's alone.
+  // el_lossless has mha's weights, and so its quality, with a smaller cache; costs of training belong to mha alone.
   EXPECT_EQ(cells[2].peak_memory_bytes + cells[2].attention_memory_bytes, 0);
   EXPECT_EQ(cells[2].training_tokens_per_second, 0);
   EXPECT_EQ(cells[0].weights_of, "");
@@ -143,7 +143,7 @@ TEST(PlanTest, EverySchemeLearnsWithEveryPositionKind) {
       ASSERT_GT(trial.task->draw(1), 0);
       trial.task->loss_sum(0).backward();
       for (const Tensor& parameter : trial.task->model()->parameters()) {
-        const Tensor gradient = parameter.grad();  // none of those that cannot matter, such as MHE-ADD's key embedding
+        const Tensor gradient = parameter.grad();  // undefined if it cannot matter, as MHE-ADD's key embedding
         EXPECT_TRUE(!gradient.defined() || at::isfinite(gradient).all().item<bool>()) << plan.directory() << positions;
       }
       EXPECT_TRUE(std::isfinite(trial.task->evaluate(Part::kValidation, {}).loss)) << plan.directory() << positions;
@@ -202,7 +202,7 @@ TEST(RunCellTest, ElLosslessNeedsTheWeightsOfMha) {
               HasSubstr("mha, which was not trained"));
 }
 
-// What a model that diverged leaves is no point of its curve, and no error of another kind.
+// An evaluation of a diverged model becomes no point of the curve and causes no other error.
 TEST(LearningCurve, EvaluationsWithoutALossArePassedOver) {
   const TemporaryDirectory home;
   const fs::path metrics = home.path() / "metrics.jsonl";

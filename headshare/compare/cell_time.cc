@@ -8,7 +8,7 @@
 namespace headshare {
 namespace {
 
-// A comparison that is done sooner than this needs no estimate, which would take a good part of it.
+// A comparison that takes less than this needs no estimate, which would take a good part of the time.
 constexpr double kWorthMeasuring = 30;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }

@@ -28,7 +28,7 @@ class EstimateTest : public testing::Test {
     plans_ = plan_cells(options_, *experiment_);
   }
 
-  // Every step of mha takes `step` seconds, of sha twice as long.
+  // Estimates the seconds where every step of mha takes `step` seconds and every step of sha twice as long.
   double estimate(double step) {
     asked_.clear();
     return estimated_seconds(plans_, home_.path(), [&](const ComparisonOptions& cell) {

@@ -30,7 +30,7 @@ void check_setting(const ComparisonOptions& options) {
            why_not(options, variants.front()));
 }
 
-// The options of every model that is compared, each with its variant and setting.
+// Returns the options of every model that is compared, each with its variant and setting.
 std::vector<TaskOptions> options_of_models(const ComparisonOptions& options) {
   std::vector<TaskOptions> models;
   for (const SweepSetting& setting : sweep_settings(options)) {

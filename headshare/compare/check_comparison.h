@@ -1,4 +1,4 @@
-// What the options of a comparison mean together.
+// The options of a comparison must make sense together, which these functions check.
 #pragma once
 
 #include "headshare/base/idle_option.h"
@@ -10,7 +10,7 @@ namespace headshare {
 // before any data is read.
 void check_comparison(const ComparisonOptions& options);
 
-// Lists options that change nothing for any of the models, of those that check_comparison() takes: a variant or a
+// Lists options that change nothing for any of the models, among options that check_comparison() takes: a variant or a
 // setting of the sweep may be the only one that reads an option.
 IdleOptions idle_options(const ComparisonOptions& options);
 

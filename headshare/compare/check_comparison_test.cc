@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The Error about these options on top of what the task begins with, or "no error".
+// Returns the Error about these options on top of the task's own, or "no error".
 std::string judgement(const std::string& task, const std::vector<std::pair<std::string, std::string>>& settings) {
   ComparisonOptions options = preset_options(task, Preset::kQuick);
   Fields known = fields(options);

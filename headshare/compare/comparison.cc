@@ -10,7 +10,7 @@ namespace headshare {
 
 namespace {
 
-// Of a cell's options those that the comparison's own do not say.
+// Drops the options of a cell that the comparison's own options say already.
 Cell without_shared(Cell cell, const nlohmann::json& shared) {
   for (auto option = cell.options.begin(); option != cell.options.end();) {
     const auto same = shared.find(option.key());
@@ -37,7 +37,7 @@ void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, co
     }
     observer.on_results(*results);
   };
-  report();  // what an earlier call finished is there from the beginning, even if nothing else will be
+  report();  // cells of an earlier call are reported from the beginning, even if no other will be
   if (!results->cells.empty()) observer.on_taken_over(results->cells.size(), plans.size());
   for (size_t i = 0; i < plans.size(); ++i) {
     const CellPlan& plan = plans[i];
@@ -61,8 +61,8 @@ void check_disk(const std::vector<CellPlan>& plans, const Experiment& experiment
     if (plan.weights_of || fs::exists(cell_home(home, plan.key) / "cell.json")) continue;
     const double weights = parameter_bytes(experiment.model(plan.options));
     kept += weights;
-    // While it trains: the checkpoints kept and the one being written (weights, two moments and the
-    // averages), and the best model twice while it is replaced.
+    // A training cell keeps its checkpoints and the one being written (weights, two moments and the averages), and has
+    // the best model twice while it is replaced.
     const TrainOptions& train = plan.options.train;
     const int64_t checkpoints = std::max(train.keep_last, train.average_last) + 1;
     most = std::max(most, weights * (static_cast<double>(checkpoints) * (train.ema_decay > 0 ? 4 : 3) + 1));

@@ -1,4 +1,4 @@
-// A call that runs a comparison, and what it needs of the program around it.
+// A ComparisonCall runs a comparison, and a ComparisonHost gives it what it needs of the program around it.
 #pragma once
 
 #include <functional>
@@ -12,44 +12,45 @@ namespace headshare {
 struct ComparisonCall {
   fs::path out;               // the comparison's directory
   bool resume = false;        // goes on with the comparison in `out`
-  bool overwrite = false;     // forgets it first
-  bool beyond_a_day = false;  // starts even what is estimated to take longer
-  bool adds = false;          // schemes, variants or seeds to what an earlier call began
+  bool overwrite = false;     // forgets an earlier comparison first
+  bool beyond_a_day = false;  // starts even if the estimate is longer than a day
+  bool adds = false;          // adds schemes, variants or seeds to what an earlier call began
   bool latex = false;         // writes the table in LaTeX, too
-  std::string line;           // as the user typed it
+  std::string line;           // the command line as the user typed it
   ComparisonOptions options;
 };
 
-// What a comparison would take: its data is read and speeds are measured, and nothing is written into its directory.
+// A Forecast says what a comparison would take: its data is read and speeds are measured, and nothing is written into
+// its directory.
 struct Forecast {
   std::string data;    // "book.txt: 90k + 5k + 5k tokens ..."
-  size_t models = 0;   // that are trained, those of all seeds that may be added included
-  double seconds = 0;  // for all of them that are not finished
+  size_t models = 0;   // models that are trained, with those of all seeds that may be added
+  double seconds = 0;  // time of all models that are not finished
 };
 
 class ComparisonHost {
  public:
   virtual ~ComparisonHost() = default;
 
-  // Begins to compute: threads and memory are set. Throws Error when there is no such device.
+  // Sets threads and memory and returns the device to compute on. Throws Error when there is no such device.
   virtual c10::Device start() = 0;
 
-  // How long a process of this program takes until it can open the data.
+  // Returns the seconds from the start of a process of this program until it can open the data.
   virtual double start_seconds() = 0;
 
-  // The machine and the libraries, for readers of the results.
+  // Describes the machine and the libraries for readers of the results.
   virtual nlohmann::ordered_json environment() = 0;
 
   // Throws Interrupted once the user asked to stop.
   virtual void check_interrupted() = 0;
 
-  // Calls `read` with what shows how far it is.
+  // Calls `read` with a function that shows how far the reading is.
   virtual void show_reading(const std::function<void(const Progress& progress)>& read) = 0;
 
-  // The call that began the comparison in `home`, with its options.
+  // Returns the call that began the comparison in `home`, with its options.
   virtual ComparisonCall begun(const fs::path& home) = 0;
 
-  // Writes down what repeats this call or goes on with it, where begun() finds it.
+  // Writes down the options that repeat this call or go on with it, where begun() finds them.
   virtual void write_resolved(const ComparisonCall& call) = 0;
 
   // Runs the cells that are not finished, as run_comparison() does, and shows how far they are.

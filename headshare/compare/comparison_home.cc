@@ -31,7 +31,8 @@ void for_finished(const std::vector<CellPlan>& plans, const fs::path& home,
   }
 }
 
-// What made the results: the call that began them, and those that went on with other schemes or seeds.
+// Returns the commands that made the results: the call that began them, and the calls that went on with other schemes
+// or seeds.
 std::string commands_so_far(const ComparisonCall& call) {
   const fs::path file = call.out / "results.json";
   if (!call.resume || !path_exists(file)) return call.line;
@@ -84,7 +85,7 @@ void check_same_models(const std::vector<CellPlan>& plans, const Experiment& exp
   for_finished(plans, home, [&](const CellPlan& plan, const Cell& cell) {
     const nlohmann::json planned = option_values(experiment.model(plan.options));
     for (const auto& [name, value] : planned.items()) {
-      if (!cell.options.contains(name)) continue;  // of format 2, or of before there was that option
+      if (!cell.options.contains(name)) continue;  // of format 2, or older than the option
       const nlohmann::json& was = cell.options.at(name);
       HS_CHECK(was == value, name_of(plan.key), " was trained with --", name, " ", was.dump(),
                " and would now be with ", value.dump(), "; give --", name, " ", was.dump(), ", or use another --out");
@@ -106,7 +107,7 @@ std::string time_text(const Forecast& forecast) {
   const int threads = at::get_num_threads();
   const double seconds = forecast.seconds;
   const bool clock = seconds >= 60 && seconds < 2 * kSecondsPerDay;
-  const char* unit = !clock ? "" : seconds < 3600 ? " minutes" : " hours";  // of "4:10" and "2:04:10"
+  const char* unit = !clock ? "" : seconds < 3600 ? " minutes" : " hours";  // the unit of "4:10" and "2:04:10"
   return join_text("about ", format_duration(seconds), unit, " on ", threads, threads == 1 ? " thread" : " threads");
 }
 
@@ -117,7 +118,7 @@ void check_time(const ComparisonCall& call, const Forecast& forecast) {
 }
 
 std::string seeds_caveat(const ComparisonOptions& options) {
-  if (options.until_decided > 0) return "";  // as many as it takes
+  if (options.until_decided > 0) return "";  // seeds are added until it is decided
   return plan_caveat(trainable_variants(options).size(), static_cast<size_t>(options.seeds));
 }
 
@@ -135,7 +136,7 @@ fs::path finished_home(const ComparisonCall& call) { return call.resume ? call.o
 
 void begin_anew(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host, Encoders encoders) {
   comparison_mark(call.out).clear(kept.names());
-  // A folder of this name that no comparison left is the user's own.
+  // Without the mark of a comparison a folder of this name is the user's own.
   const bool ours = comparison_mark(call.out / kEncoders).begun();
   if (ours && encoders == Encoders::kForgotten) discard(call.out / kEncoders);
   go_on(call, kept, host);
@@ -162,8 +163,8 @@ Results begin_results(const ComparisonCall& call, const Subject& subject, const 
 }
 
 void run_cells(const ComparisonCall& call, const std::vector<CellPlan>& plans, ComparisonHost& host, Results* results) {
-  release_tensor_memory();              // of the steps that were timed: the models' own processes need it
-  for (const CellPlan& plan : plans) {  // finished cells get no process of their own to do so
+  release_tensor_memory();              // the timed steps kept it, and the models' own processes need it
+  for (const CellPlan& plan : plans) {  // a finished cell gets no process that could remove its own
     remove_partials(cell_home(call.out, plan.key));
     remove_partials(cell_home(call.out, plan.key) / "checkpoints");
   }

@@ -1,4 +1,4 @@
-// The directory of a comparison: what an earlier call left there, what may join it, what begins.
+// A comparison has a directory: these functions check what an earlier call left there and what may join it, and begin.
 #pragma once
 
 #include "headshare/base/output_mark.h"
@@ -7,14 +7,15 @@
 
 namespace headshare {
 
-// Where encoders are pre-trained that are then fine-tuned: below the comparison's directory.
+// Encoders that are then fine-tuned are pre-trained in this folder of the comparison's directory.
 inline constexpr const char* kEncoders = "encoders";
 
-// The mark of a directory that `compare` writes. Encoders are a comparison of their own below it, with a mark of their
-// own.
+// Returns the mark of a directory that `compare` writes. Encoders are a comparison of their own below it, with a mark
+// of their own.
 OutputMark comparison_mark(const fs::path& home);
 
-// Throws Error for what is not of a comparison, and for one that is neither to be gone on with nor overwritten.
+// Throws Error for a directory that holds something else than a comparison, and for a comparison that is neither to be
+// gone on with nor overwritten.
 void check_directory(const ComparisonCall& call);
 
 // Throws Error when an earlier call learned from other data: two experiments would stand in one table.
@@ -31,34 +32,36 @@ void check_same_models(const std::vector<CellPlan>& plans, const Experiment& exp
 // now: with other schemes the largest model may be another one.
 void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home);
 
-// Throws Error for more than a day, unless that is wanted.
+// Throws Error for a comparison of more than a day, unless --beyond-a-day allows it.
 void check_time(const ComparisonCall& call, const Forecast& forecast);
 
-// What a comparison of so few seeds cannot decide; "" where they are enough, or more are added until it is decided.
+// Says what a comparison of so few seeds cannot decide; "" where they are enough, or more are added until it is
+// decided.
 std::string seeds_caveat(const ComparisonOptions& options);
 
 // Says what a comparison that begins learns from, how long it will take and what its seeds cannot decide.
 void say_forecast(const ComparisonCall& call, const Forecast& forecast);
 
-// "about 4:10 on 2 threads"
+// Returns the time and the number of threads as text: "about 4:10 on 2 threads".
 std::string time_text(const Forecast& forecast);
 
-// Where finished cells may be: nowhere when an earlier comparison is overwritten.
+// Returns the directory that may have finished cells; "" unless the call goes on with an earlier comparison.
 fs::path finished_home(const ComparisonCall& call);
 
-// Forgets an earlier comparison and writes down what this one is: its mark, its inputs, its options.
+// begin_anew() forgets an earlier comparison, its encoders too unless they are kept, and writes down what this one is:
+// its mark, its inputs, its options.
 enum class Encoders { kForgotten, kKept };
 void begin_anew(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host,
                 Encoders encoders = Encoders::kForgotten);
 
-// Writes down what this comparison is, which may have got more schemes and seeds.
+// Writes down what this comparison is, which may have more schemes and seeds than before.
 void go_on(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host);
 
-// Facts about the whole, without cells.
+// Returns results with the facts about the whole comparison, without cells.
 Results begin_results(const ComparisonCall& call, const Subject& subject, const std::vector<Variant>& variants,
                       ComparisonHost& host);
 
-// Runs all cells that are not finished and adds what they found.
+// Runs all cells that are not finished and adds their results.
 void run_cells(const ComparisonCall& call, const std::vector<CellPlan>& plans, ComparisonHost& host, Results* results);
 
 }  // namespace headshare

@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Writes down what it hears.
+// A Watcher writes down what it hears.
 class Watcher : public ComparisonObserver {
  public:
   void on_taken_over(size_t finished, size_t count) override {
@@ -75,7 +75,7 @@ TEST_F(RunComparisonTest, AFailureCostsOneCellAndIsTriedAgain) {
   Watcher second;
   const Results again = compare(second);
   EXPECT_THAT(second.heard, ElementsAre("3 of 4 taken over", "2/4 sha-seed3"));
-  EXPECT_THAT(second.finished, ElementsAre(3, 4));  // what was finished is never missing
+  EXPECT_THAT(second.finished, ElementsAre(3, 4));  // a finished cell is never missing
   EXPECT_EQ(again.cells[1].key.variant, "sha");
   EXPECT_TRUE(again.failed.empty());
   ASSERT_EQ(again.cells.size(), 4u);

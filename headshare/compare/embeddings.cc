@@ -23,7 +23,7 @@ std::vector<EmbeddingChoice> make_choices() {
       all.push_back({.name = family + "-" + kind, .tokenizer = family, .kind = "hash-" + kind});
     }
   }
-  // These read the letters of words; of the tokenizer they take the words alone.
+  // These read the letters of words and use the tokenizer only to find the words.
   all.push_back({.name = "trigram", .tokenizer = "hash-md", .kind = "hash-trigram"});
   all.push_back({.name = "characters", .tokenizer = "hash-md", .kind = "hash-characters"});
   return all;
@@ -38,7 +38,7 @@ Variant with_embedding(Variant variant, const EmbeddingChoice& choice) {
   return variant;
 }
 
-// Suggests the nearest of the known names; "hash-proj" is the kind of two.
+// Suggests the nearest of the known names; "hash-proj" is the kind of two choices.
 std::string near_embeddings(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = did_you_mean(name, known);
   if (!near.empty()) return near;

@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// The options of one model: its variant, its seed and, where time is matched, its own number of steps.
+// Returns the options of one model: its variant, its seed and, where time is matched, its own number of steps.
 ComparisonOptions of_cell(const ComparisonOptions& options, const Variant& variant, int64_t seed) {
   ComparisonOptions cell = with_variant(options, variant);
   cell.train.seed = seed;
@@ -24,7 +24,7 @@ ComparisonOptions of_cell(const ComparisonOptions& options, const Variant& varia
   return cell;
 }
 
-// Steps that were matched to time are those of the variants that were there then.
+// Throws Error for a variant that was not there when time was matched, because its steps are not known.
 void check_steps_known(const ComparisonOptions& options, const Variant& variant) {
   const std::string name = variant.name + "=";
   const auto names = [&](const std::string& item) { return item.starts_with(name); };
@@ -36,7 +36,7 @@ int64_t total_parameters(const Experiment& experiment, const ComparisonOptions& 
   return measure(experiment.model(cell)).total_parameters;
 }
 
-// The most that one of the variants has.
+// Returns the largest number of parameters that one of the variants has.
 int64_t largest_total(const Experiment& experiment, const ComparisonOptions& options,
                       const std::vector<Variant>& variants) {
   int64_t largest = 0;
@@ -61,7 +61,7 @@ void widen_to(const Experiment& experiment, int64_t total, ComparisonOptions* ce
       width + static_cast<int64_t>(std::llround(static_cast<double>(total - narrow) / per_unit));
 }
 
-// The variants that have another's weights, each with that one. Throws Error where it is not compared.
+// Pairs each variant that has another's weights with that other one. Throws Error where the other is not compared.
 std::vector<std::pair<Variant, Variant>> rewritten_variants(const ComparisonOptions& options,
                                                             const std::vector<Variant>& chosen) {
   std::vector<std::pair<Variant, Variant>> rewritten;
@@ -77,7 +77,7 @@ std::vector<std::pair<Variant, Variant>> rewritten_variants(const ComparisonOpti
   return rewritten;
 }
 
-// The cells of one seed and setting, which `options` have.
+// Adds the cells of one seed and one setting; `options` have the setting already.
 void add_cells(const ComparisonOptions& options, const std::string& setting, int64_t seed,
                const std::vector<std::pair<Variant, Variant>>& rewritten, const Experiment& experiment,
                std::vector<CellPlan>* plans) {
@@ -137,7 +137,7 @@ std::vector<CellPlan> plan_variants(const ComparisonOptions& options, const std:
 void match_time(const std::vector<Variant>& variants,
                 const std::function<double(const ComparisonOptions& cell)>& seconds_per_step,
                 ComparisonOptions* options) {
-  // Among all that are chosen: the reference itself may be one that is not trained.
+  // The reference is sought among all chosen variants because it may be one that is not trained.
   const std::string name = chosen_references(*options, chosen_variants(*options)).quality;
   const Variant* found = find_variant(variants, name);
   const Variant& reference = found == nullptr ? variants.front() : *found;

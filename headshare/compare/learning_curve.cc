@@ -13,9 +13,9 @@ std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_s
     const nlohmann::json event = json_or_discarded(line);
     if (!event.is_object() || event.value("event", nlohmann::json()) != "evaluation") continue;
     const auto loss = event.find("loss");
-    if (loss == event.end() || !loss->is_number()) continue;  // of a model that diverged
+    if (loss == event.end() || !loss->is_number()) continue;  // the model diverged
     const std::optional<int64_t> step = json_count(event, "step");
-    if (!step || (!curve.empty() && curve.back().step >= *step)) continue;  // written again by a resumed run
+    if (!step || (!curve.empty() && curve.back().step >= *step)) continue;  // a resumed run wrote it again
     curve.push_back({.step = *step,
                      .seconds = seconds_per_step * static_cast<double>(*step),
                      .validation_loss = loss->get<double>()});

@@ -23,7 +23,7 @@ constexpr double kProbeSeconds = 0.5;
 
 int64_t timed_tokens(int64_t context) { return std::max<int64_t>(1, std::min(kDecodedTokens, context / 2)); }
 
-// Fills a cache token by token, the last `timed` of them against the clock.
+// Fills a cache token by token and returns the seconds of the last `timed` tokens.
 double decoding_seconds(GreedyDecoding& decoding, int64_t timed) {
   decoding.begin(decoding.length() - timed);
   const double began = now();
@@ -79,7 +79,7 @@ double seconds_per_step(Task& task, const TrainOptions& train, c10::Device devic
     take_step(task, optimizer, options, /*step=*/0, /*learning_rate=*/0);
     return now() - began;
   };
-  // It warms up, and embeddings that hash words hash all of them: slower than those after it.
+  // The first step warms up, and it is slower than later ones because embeddings that hash words hash all of them.
   if (step() > kProbeSeconds) return step();
   std::vector<double> steps;
   for (const double begin = now(); now() - begin < kProbeSeconds;) steps.push_back(step());

@@ -23,7 +23,7 @@ TEST(AttentionMemoryTest, CountsParametersGradientsAndActivations) {
   const int64_t parameters = 4 * 64 * 64 * 4;  // bytes
   const int64_t one = memory("mha", 1, 8);
   EXPECT_GE(one, 2 * parameters);
-  // What depends on the batch grows with it, and is at least input, queries, keys, values and output.
+  // Memory that depends on the batch grows with it, and is at least input, queries, keys, values and output.
   const int64_t two = memory("mha", 2, 8);
   EXPECT_GE(two - one, 5 * 8 * 64 * 4);
   EXPECT_LE(two - one, one);
@@ -38,7 +38,7 @@ TEST(DecodingSpeedTest, FillsTheWholeContext) {
   const DecodingSpeed speed = *decoding_speed({.task = nullptr, .options = decoder->options(), .model = decoder.ptr()});
   EXPECT_EQ(speed.context, 64);
   EXPECT_GT(speed.tokens_per_second, 1);
-  EXPECT_TRUE(decoder->is_training());  // as it was
+  EXPECT_TRUE(decoder->is_training());  // the model is back in its mode
 }
 
 TEST(SecondsPerStepTest, LargerBatchesTakeLonger) {

@@ -27,7 +27,7 @@ Results compare(ComparisonCall& call, ComparisonHost& host, const std::function<
     go_on(call, kept, host);
   } else {
     if (beginning) beginning();
-    // Only now: nothing of an earlier comparison is touched by a mistake.
+    // An earlier comparison is deleted only now, so that a mistake in the call touches nothing of it.
     if (!prepared->has_begun()) begin_anew(call, kept, host);
   }
   say_forecast(call, prepared->forecast());

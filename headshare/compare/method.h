@@ -1,5 +1,5 @@
-// A way to compare the models of a family: what is checked, planned and run. Models that are trained from the beginning
-// are compared in one way (trained/), encoders that are fine-tuned in another (fine_tuned/).
+// A ComparisonMethod is a way to compare the models of a family: what is checked, planned and run. Models that are
+// trained from the beginning are compared in one way (trained/), encoders that are fine-tuned in another (fine_tuned/).
 #pragma once
 
 #include <memory>
@@ -13,53 +13,53 @@
 
 namespace headshare {
 
-// A comparison of which all is known that can be found before anything is written.
+// A PreparedComparison knows all that can be found before anything is written.
 class PreparedComparison {
  public:
   virtual ~PreparedComparison() = default;
 
   virtual const Subject& subject() const = 0;
   virtual const Forecast& forecast() const = 0;
-  // The variants that stand in its table.
+  // Returns the variants that stand in the table.
   virtual std::vector<Variant> variants() const = 0;
-  // The cells of as many seeds as `options` have.
+  // Returns the cells of as many seeds as `options` have.
   virtual std::vector<CellPlan> cells(const ComparisonOptions& options) const = 0;
-  // The quantity that is equal for all models: "steps".
+  // Names the quantity that is equal for all models: "steps".
   virtual std::string match() const = 0;
 
-  // The comparison is written down already, because something had to be trained to prepare it.
+  // Tells whether the comparison is written down already, because something had to be trained to prepare it.
   virtual bool has_begun() const { return false; }
   // Throws Error where there is no room for its models.
   virtual void check_room(const fs::path& /*home*/) const {}
-  // Looks at the models of an earlier call that are taken over. Throws Error where they would be others now.
+  // Checks the models of an earlier call that are taken over. Throws Error where they would be others now.
   virtual void check_finished(const ComparisonCall& call) const = 0;
 };
 
-// A table of what a dry run would train.
+// An Outline is a table of the models that a dry run would train.
 struct Outline {
   struct Model {
     std::string name;
-    std::string left_out = {};  // the reason; "": it is trained
-    ModelOptions options = {};  // of one that is
+    std::string left_out = {};  // the reason; "" if it is trained
+    ModelOptions options = {};  // the options of a model that is trained
   };
 
-  std::string heading;  // of the names: "scheme"
+  std::string heading;  // the heading of the names: "scheme"
   bool caches = true;   // the caches of its models are of interest
   std::vector<Model> models;
-  std::string sentence;  // below the table: "400 steps each, 3 seeds"
+  std::string sentence;  // stands below the table: "400 steps each, 3 seeds"
 };
 
 class ComparisonMethod {
  public:
   virtual ~ComparisonMethod() = default;
 
-  // Training speeds are measured in this: "tokens/s".
+  // Names the unit of training speed: "tokens/s".
   virtual std::string unit() const = 0;
 
   // Throws Error for options that mean nothing in this way. No data is read.
   virtual void check(const ComparisonOptions& options) const = 0;
 
-  // A dry run shows these; sizes can be told before there is data.
+  // Returns the tables that a dry run shows; sizes are known before there is data.
   virtual std::vector<Outline> outlines(const ComparisonOptions& options) const = 0;
   // Tells whether the options name the data that a forecast reads.
   virtual bool has_data(const ComparisonOptions& options) const = 0;
@@ -80,7 +80,7 @@ class ComparisonMethod {
 const ComparisonMethod& trained_method();
 const ComparisonMethod& fine_tuned_method();
 
-// The way in which models of this task's family are compared.
+// Returns the way in which models of this task's family are compared.
 const ComparisonMethod& comparison_method(const TaskOptions& options);
 
 // Writes everything into call.out, whose lock it holds. `beginning` is called when all is checked and nothing begun,

@@ -1,4 +1,4 @@
-// The experiment that a comparison makes with its cells.
+// A comparison opens its experiment and makes the trials of its cells from it.
 #pragma once
 
 #include "headshare/compare/options.h"
@@ -8,7 +8,7 @@ namespace headshare {
 // Reads the data of the task. Throws Error when it has no validation part, which chooses each model's best checkpoint.
 std::unique_ptr<Experiment> open_experiment(const ComparisonOptions& options, const Progress& progress = {});
 
-// The model with initial values of cell.train.seed, and its data.
+// Makes the model with initial values of cell.train.seed, and its data.
 Trial open_trial(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device);
 
 }  // namespace headshare

@@ -60,7 +60,7 @@ struct SweptOption {
   std::vector<std::string> values;
 };
 
-// "learning-rate=3e-4", "1e-3", "heads=2", "4": items without "=" belong to the option before them.
+// Reads --sweep: in "learning-rate=3e-4", "1e-3", "heads=2", "4" items without "=" belong to the option before them.
 std::vector<SweptOption> swept_options(const ComparisonOptions& options) {
   ComparisonOptions probe = options;
   Fields known = swept_fields(probe);
@@ -74,7 +74,7 @@ std::vector<SweptOption> swept_options(const ComparisonOptions& options) {
     set_field(known, name, text, "--sweep");
     const Field& field = *find_field(known, name);
     if (equals != std::string::npos) swept.push_back({.name = field.name, .values = {}});
-    // As the field prints it: 3e-4 and 0.0003 are one setting.
+    // The field prints the value, so that 3e-4 and 0.0003 are one setting.
     const std::string value = field_text(field.value(), "--sweep");
     std::vector<std::string>& values = swept.back().values;
     HS_CHECK(std::find(values.begin(), values.end(), value) == values.end(), "--sweep ", field.name, " names ", value,

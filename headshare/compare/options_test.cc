@@ -59,7 +59,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& sweep) {
 
 TEST(SweepTest, MakesEveryCombination) {
   EXPECT_THAT(names_of({}), ElementsAre(""));
-  // As the command line's commas cut it.
+  // The commas of the command line cut it into these items.
   EXPECT_THAT(names_of({"learning_rate=3e-4", "1e-3"}), ElementsAre("learning-rate=0.0003", "learning-rate=0.001"));
   EXPECT_THAT(names_of({"heads=2", "4", "content-bias=true", "false"}),
               ElementsAre("heads=2 content-bias=true", "heads=2 content-bias=false", "heads=4 content-bias=true",
@@ -93,7 +93,7 @@ TEST(FineTuningOptionsTest, PreTrainingIsAComparisonOfEncoders) {
   EXPECT_EQ(encoders.task, "mlm");
   EXPECT_EQ(encoders.seeds, 5);
   EXPECT_THAT(encoders.schemes, ElementsAre("mha", "sha"));
-  // Nothing else of it differs from a comparison of masked language models.
+  // It differs from a comparison of masked language models in nothing else.
   ComparisonOptions given = encoders;
   ComparisonOptions plain = preset_options("mlm", Preset::kSmall);
   plain.schemes = given.schemes;

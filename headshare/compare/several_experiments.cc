@@ -42,7 +42,7 @@ const Experiment& SeveralExperiments::of(const TaskOptions& options) const {
   for (const auto& [own, experiment] : experiments_) {
     if (own == kind) return *experiment;
   }
-  return *experiments_.front().second;  // options of no cell
+  return *experiments_.front().second;  // these options belong to no cell
 }
 
 void SeveralExperiments::share(const fs::path& home, TaskOptions* options) const {

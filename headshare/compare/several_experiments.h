@@ -1,4 +1,5 @@
-// A task's data as several tokenizers read it: each cell of a comparison of embeddings has that of its own.
+// SeveralExperiments hold a task's data as several tokenizers read it: each cell of a comparison of embeddings uses its
+// own tokenizer's.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@ namespace headshare {
 
 class SeveralExperiments : public Experiment {
  public:
-  // One for each tokenizer that the variants of `options` have; the subject is that of the first. Throws Error as
-  // TaskFamily::open does.
+  // Opens one experiment for each tokenizer that the variants of `options` have; the subject is the first one's. Throws
+  // Error as TaskFamily::open does.
   SeveralExperiments(const ComparisonOptions& options, const Progress& progress);
 
   Subject subject() const override;
@@ -22,7 +23,7 @@ class SeveralExperiments : public Experiment {
               const TrainingShape& shape) const override {
     return of(options).trial(options, seed, device, shape);
   }
-  // Tokenizers without a vocabulary follow from the options.
+  // Shares only tokenizers with a vocabulary; the others follow from the options.
   void share(const fs::path& home, TaskOptions* options) const override;
 
  private:

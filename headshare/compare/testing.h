@@ -1,4 +1,4 @@
-// For tests only: comparisons of a second.
+// For tests only: these functions make comparisons that take a second.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace headshare {
 
 inline const auto kNeverStop = [] { return false; };
 
-// 4 steps of a model of width 16 on the offsets task, with seed 3.
+// Asks for 4 steps of a model of width 16 on the offsets task, with seed 3.
 inline ComparisonOptions small_diagnostic(const std::vector<std::string>& schemes) {
   ComparisonOptions options = preset_options("offsets", Preset::kQuick);
   options.schemes = schemes;
@@ -32,7 +32,7 @@ inline ComparisonOptions small_diagnostic(const std::vector<std::string>& scheme
   return options;
 }
 
-// The same on a text of 1,000 bytes below `folder`.
+// Asks for the same on a text of 1,000 bytes below `folder`.
 inline ComparisonOptions small_text(const std::vector<std::string>& schemes, const fs::path& folder) {
   const ComparisonOptions sizes = small_diagnostic(schemes);
   ComparisonOptions options;

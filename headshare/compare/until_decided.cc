@@ -22,7 +22,7 @@ void say_undecided(const Results& results, int64_t seeds) {
                    list_text(names_of(undecided_rows(results, rows))), "; continuing to ", seeds, " seeds"));
 }
 
-// Where it stopped because --max-seeds allows no more.
+// Gives a notice where differences are not decided because --max-seeds allows no more.
 void say_limit(const ComparisonOptions& options, const Results& results) {
   if (options.until_decided == 0 || !results.failed.empty() || results.looks.back() < options.max_seeds) return;
   const std::vector<VariantRow> rows = summarise(results);

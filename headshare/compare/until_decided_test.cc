@@ -7,7 +7,8 @@
 namespace headshare {
 namespace {
 
-// Losses of mqa minus mha's are 0.005, scattered by +-`scatter`; a margin of 2% unless another is asked for.
+// Makes results in which mqa's loss is higher than mha's by 0.005, scattered by +-`scatter`; the margin is 2% unless
+// another is asked for.
 Results with_scatter(double scatter, double margin = 0.02) {
   std::vector<Cell> cells;
   for (int64_t seed = 0; seed < 3; ++seed) {
@@ -31,7 +32,7 @@ ComparisonOptions asking(double margin, int64_t most = 20) {
 TEST(UntilDecidedTest, StopsWhereItIsDecidedOrNotAsked) {
   EXPECT_EQ(seeds_to_go_on_with(asking(0), with_scatter(0.01)), std::nullopt);
   EXPECT_EQ(seeds_to_go_on_with(asking(0.02), with_scatter(0.0001)), std::nullopt);
-  EXPECT_EQ(seeds_to_go_on_with(asking(0.02, 3), with_scatter(0.01)), std::nullopt);  // no more allowed
+  EXPECT_EQ(seeds_to_go_on_with(asking(0.02, 3), with_scatter(0.01)), std::nullopt);  // more are not allowed
 }
 
 TEST(UntilDecidedTest, GoesOnToWhatWouldDecide) {
@@ -40,7 +41,7 @@ TEST(UntilDecidedTest, GoesOnToWhatWouldDecide) {
   EXPECT_GT(*next, 3);
   EXPECT_LT(*next, 20);
   EXPECT_EQ(seeds_to_go_on_with(asking(0.02, 4), with_scatter(0.01)), 4);
-  EXPECT_EQ(seeds_to_go_on_with(asking(0.00501), with_scatter(0.01, 0.00501)), 20);  // at the margin: as far as it may
+  EXPECT_EQ(seeds_to_go_on_with(asking(0.00501), with_scatter(0.01, 0.00501)), 20);  // at the margin: the most allowed
 }
 
 TEST(UntilDecidedTest, AddsNothingToFailures) {

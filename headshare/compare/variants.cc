@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kLongestName = 40;
 
-// All that may differ between variants: what a sweep may try, the scheme, and what the models of one family alone are
-// made of.
+// Lists all options that may differ between variants: those that a sweep may try, the scheme, and those of one family's
+// models.
 Fields variant_fields(ComparisonOptions& options) {
   Fields list = swept_fields(options);
   list.push_back(scheme_field(&options.model.attention.scheme, ""));
@@ -29,7 +29,8 @@ bool has_scheme(const std::vector<Variant>& variants, const std::string& scheme)
   return std::any_of(variants.begin(), variants.end(), [&](const Variant& one) { return one.scheme == scheme; });
 }
 
-// Directories of cells bear these names, and the figures' colours are those of schemes.
+// Throws Error for a name that is not plain or is taken: directories of cells bear these names, and the figures'
+// colours are those of schemes.
 void check_name(const std::string& name, const std::vector<Variant>& others) {
   const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   const auto allowed = [&](char c) { return plain(c) || c == '-' || c == '.' || c == '+'; };
@@ -51,7 +52,7 @@ void check_not_swept(const ComparisonOptions& options, const Variant& variant) {
   }
 }
 
-// "heads=8" of an item.
+// Adds one option of an item, "heads=8", to the last of `variants`.
 void add_option(const ComparisonOptions& options, const std::string& item, const std::string& setting,
                 std::vector<Variant>* variants) {
   const size_t equals = setting.find('=');
@@ -68,7 +69,8 @@ void add_option(const ComparisonOptions& options, const std::string& item, const
   if (field.name == "scheme") variant.scheme = field.value();
 }
 
-// "wide:heads=8", "head-width=16", "narrow:heads=2": items without a name belong to the variant before them.
+// Reads --variants: in "wide:heads=8", "head-width=16", "narrow:heads=2" items without a name belong to the variant
+// before them.
 std::vector<Variant> named_variants(const ComparisonOptions& options) {
   std::vector<Variant> variants;
   for (const std::string& item : options.variants) {
@@ -79,7 +81,7 @@ std::vector<Variant> named_variants(const ComparisonOptions& options) {
       check_name(name, variants);
       variants.push_back({.name = name, .scheme = options.model.attention.scheme});
       setting = item.substr(colon + 1);
-      if (setting.empty()) continue;  // "plain:" is as the other options say
+      if (setting.empty()) continue;  // "plain:" has the other options as they are
     }
     add_option(options, item, setting, &variants);
   }
@@ -87,7 +89,7 @@ std::vector<Variant> named_variants(const ComparisonOptions& options) {
   return variants;
 }
 
-// What two variants may differ in, by the user's choice or by their embeddings.
+// Lists the options in which two variants may differ, by the user's choice or by their embeddings.
 Fields varied_fields(ComparisonOptions& options) {
   Fields list = variant_fields(options);
   append(&list, embedding_fields(options));
@@ -142,7 +144,7 @@ void check_scheme_steps(const ComparisonOptions& options) {
     HS_CHECK(equals != std::string::npos, "--scheme-steps ", item, ": scheme=steps is wanted, as in mha=400");
     const std::string name = item.substr(0, equals);
     const bool known = find_variant(variants, name) != nullptr;
-    if (!known) scheme_record(name);  // that is not compared, or is none
+    if (!known) scheme_record(name);  // throws unless it is a scheme, which may be one that is not compared
   }
   if (options.match != Match::kTime) return;
   const std::vector<SweepSetting> settings = sweep_settings(options);
@@ -161,7 +163,7 @@ ComparisonOptions with_variant(ComparisonOptions options, const Variant& variant
     set_field(known, name, field_text(value, name), "--variants " + variant.name);
   }
   if (!options.embeddings.empty()) fit_to_tokenizer(&options);
-  options.embeddings.clear();  // this is one of them
+  options.embeddings.clear();  // the variant is one of them
   return options;
 }
 

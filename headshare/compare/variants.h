@@ -1,4 +1,4 @@
-// What stands side by side in a comparison: the chosen schemes, and the sets of options that the user named.
+// Variants stand side by side in a comparison: the chosen schemes, and the sets of options that the user named.
 #pragma once
 
 #include <string>
@@ -9,37 +9,38 @@
 
 namespace headshare {
 
-// The schemes of --schemes in the registry's order, each a variant of its name, then those of --variants in theirs. sha
-// joins them where PEoP is asked for and no variant has that scheme. With --embeddings each of them stands with every
-// one of these. Throws Error for a name that is taken or odd, for an unknown option, and for one that --sweep varies,
-// too.
+// Returns the schemes of --schemes in the registry's order, each a variant of its name, then the variants of --variants
+// in theirs. sha joins them where PEoP is asked for and no variant has that scheme. With --embeddings each variant
+// stands with every embedding. Throws Error for a name that is taken or odd, for an unknown option, and for one that
+// --sweep varies, too.
 std::vector<Variant> chosen_variants(const ComparisonOptions& options);
 
-// The same without --embeddings.
+// Returns the same variants without --embeddings.
 std::vector<Variant> attention_variants(const ComparisonOptions& options);
 
-// The one of that name; nullptr where there is none.
+// Finds the variant of that name; returns nullptr where there is none.
 const Variant* find_variant(const std::vector<Variant>& among, const std::string& name);
 
 // Throws Error when options.scheme_steps is no list of variants' steps, or stands without matching time, and when steps
 // are given where time decides them.
 void check_scheme_steps(const ComparisonOptions& options);
 
-// `options` with what makes the variant.
+// Returns `options` with the variant's own options.
 ComparisonOptions with_variant(ComparisonOptions options, const Variant& variant);
 
-// Why a variant cannot be part of this comparison ("el_shared ... rotary"), or "" when it can.
+// Says why a variant cannot be part of this comparison ("el_shared ... rotary"), or "" when it can.
 std::string why_not(const ComparisonOptions& options, const Variant& variant);
 
-// Those of chosen_variants() that are trained and can be.
+// Returns those of chosen_variants() that are trained and can be.
 std::vector<Variant> trainable_variants(const ComparisonOptions& options);
 
-// The variant with the same options and the scheme whose weights `variant` has (el_lossless: mha). nullptr without one.
+// Finds the variant with the same options and the scheme whose weights `variant` has (el_lossless: mha). Returns
+// nullptr where there is none.
 const Variant* trained_twin(const ComparisonOptions& options, const Variant& variant,
                             const std::vector<Variant>& among);
 
-// The variants that --reference and --peop-reference name; without them those named mha and sha, or the first of these
-// schemes. Throws Error for a name that is not among them.
+// Returns the variants that --reference and --peop-reference name; without these options the variants named mha and
+// sha, or the first ones of these schemes. Throws Error for a name that is not among them.
 References chosen_references(const ComparisonOptions& options, const std::vector<Variant>& among);
 
 }  // namespace headshare

@@ -23,7 +23,7 @@ namespace {
 constexpr int kPollMilliseconds = 100;
 constexpr uint64_t kMostPlanBytes = 1 << 24;
 
-// The reading end of what a child writes, cut into lines.
+// A LinePipe carries what a child writes to the parent and cuts it into lines.
 class LinePipe {
  public:
   LinePipe() { HS_CHECK(::pipe2(ends_.data(), O_CLOEXEC) == 0, "cannot make a pipe: ", std::strerror(errno)); }
@@ -39,7 +39,7 @@ class LinePipe {
   int writing_end() const { return ends_[1]; }
   void close_writing_end() { ::close(std::exchange(ends_[1], -1)); }
 
-  // Reads what is there and hands over whole lines; false at the end.
+  // Reads what has arrived and hands over its whole lines. Returns false when the child has closed its end.
   bool pump(const std::function<void(const std::string&)>& on_line) {
     std::array<char, 4096> buffer;
     const ssize_t got = ::read(ends_[0], buffer.data(), buffer.size());

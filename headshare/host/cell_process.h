@@ -1,8 +1,9 @@
-// A cell of a comparison in its own process: its peak memory is its own, and a crash costs one cell.
+// A CellProcess runs one cell of a comparison in its own process: its peak memory is its own, and a crash costs one
+// cell.
 //
-// The parent starts `PROGRAM train-cell DIR CELL` in a process group of its own, so that Ctrl-C reaches the
-// parent alone, which asks the child to stop. The child writes one JSON object a line on its standard
-// output (what an Observer hears) and messages for people on standard error.
+// The parent starts `PROGRAM train-cell DIR CELL` in a process group of its own, so that Ctrl-C reaches the parent
+// alone, which asks the child to stop. The child writes one JSON object a line on its standard output (what an Observer
+// hears) and messages for people on standard error.
 #pragma once
 
 #include <functional>
@@ -23,12 +24,12 @@ struct CellProcess {
   std::function<void(const std::string&)> on_note;  // what the child says to people
   std::function<bool()> stop_requested;
 
-  // How the process ended: nothing when well, else a sentence. Throws Interrupted when asked to stop, after the child
-  // has saved its state; Error when no process can be started.
+  // Runs the cell and returns nothing when its process ended well, else a sentence that says how it ended. Throws
+  // Interrupted when asked to stop, after the child has saved its state; Error when no process can be started.
   std::optional<std::string> run() const;
 };
 
-// The child's side: an observer that hands on those lines, each with its line feed.
+// The child reports through this observer, which writes those JSON objects, each with its line feed.
 class ReportingObserver : public Observer {
  public:
   explicit ReportingObserver(std::function<void(const std::string& line)> write) : write_(std::move(write)) {}
@@ -40,7 +41,7 @@ class ReportingObserver : public Observer {
   std::function<void(const std::string& line)> write_;
 };
 
-// Ends this process when the one that started it ends, whatever ended that.
+// Makes the system end this process when the one that started it ends, for whatever reason.
 void die_with_parent();
 
 // Does the work of `PROGRAM train-cell DIR CELL`: runs the cell that DIR/cells/CELL/plan.json describes. Throws as

@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Notes what it hears.
+// A Listener notes what it hears.
 class Listener : public Observer {
  public:
   void on_step(const StepReport& report) override {

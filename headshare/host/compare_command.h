@@ -17,7 +17,7 @@ struct CompareCommand {
   bool beyond_a_day = false;
   bool json = false;
   bool latex = false;
-  bool adds = false;  // schemes or seeds to a comparison that an earlier call began
+  bool adds = false;  // adds schemes or seeds to a comparison that an earlier call began
   ComparisonOptions comparison;
   RuntimeOptions runtime;
 

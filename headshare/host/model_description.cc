@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The step a training checkpoint was taken at, when there is one.
+// Returns the step at which a training checkpoint was taken; nothing for another checkpoint.
 std::optional<int64_t> training_step(const fs::path& directory) {
   const fs::path path = directory / "training.json";
   if (!fs::exists(path)) return std::nullopt;
@@ -38,7 +38,7 @@ nlohmann::json options_that_matter(const ModelOptions& model) {
   const auto* encoder = model.find<EncoderOptions>();
   if (encoder == nullptr) return options;
   std::vector<std::string> idle = idle_fields(encoder->embedding.kind);
-  // Without a vocabulary nothing scores one.
+  // Without a table there is no vocabulary to give logits for.
   if (encoder->embedding.kind != TokenEmbeddingKind::kTable) idle.insert(idle.end(), {"vocabulary", "tie-embeddings"});
   for (const std::string& name : idle) options.erase(name);
   return options;

@@ -17,7 +17,7 @@ struct TokenizerDescription {
 };
 
 struct TaskHeadDescription {
-  std::string reads;  // what of the hidden states
+  std::string reads;  // the hidden states that it reads
   int64_t outputs = 0;
   std::vector<std::string> labels;
 };
@@ -29,14 +29,14 @@ struct ModelDescription {
   size_t tensors = 0;
   ModelSize size;
   bool keeps_cache = false;
-  bool reads_a_source = false;  // an encoder-decoder
+  bool reads_a_source = false;  // it is an encoder-decoder
   std::optional<TokenizerDescription> tokenizer, source_tokenizer;
-  std::optional<int64_t> step;  // of training, of a checkpoint that was taken there
+  std::optional<int64_t> step;  // the step of training at which the checkpoint was taken, if it was
   std::optional<TaskHeadDescription> task_head;
-  nlohmann::json options;  // those that matter, by name
+  nlohmann::json options;  // the options that matter, by name
 };
 
-// `directory` is a checkpoint with the options `model`. Throws Error for weights that do not fit them.
+// Describes the checkpoint `directory`, whose options are `model`. Throws Error for weights that do not fit them.
 ModelDescription describe_checkpoint(const fs::path& directory, const ModelOptions& model);
 
 nlohmann::ordered_json to_json(const ModelDescription& model);

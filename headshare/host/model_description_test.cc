@@ -63,7 +63,7 @@ TEST(ModelDescriptionTest, AnEncoderThatHashesWordsHasNoVocabulary) {
   EXPECT_FALSE(object.contains("kv_cache_bytes_per_token"));
 }
 
-// config.json of a published model, whose total is the publisher's.
+// This is config.json of a published model, whose total is the publisher's.
 constexpr const char* kLlama = R"({
   "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 128256, "hidden_size": 4096,
   "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,

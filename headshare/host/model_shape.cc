@@ -9,7 +9,7 @@ namespace {
 bool is_headshare_model(const fs::path& path) {
   const fs::path config = fs::is_directory(path) ? path / "config.json" : path;
   if (!path_exists(config)) return path_exists(path / "checkpoints");
-  return HfConfig(config).value("format").is_string();  // theirs has no such key
+  return HfConfig(config).value("format").is_string();  // a config.json of Hugging Face has no such key
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The shape of a model that a path names, from its options alone: what it costs can be told without its weights.
+// These functions find the shape of a model from its options alone, so that its costs are known without its weights.
 #pragma once
 
 #include "headshare/convert/hf/shape.h"
@@ -9,7 +9,7 @@ namespace headshare {
 // read_options() and read_hf_shape() do.
 HfShape read_shape(const fs::path& path);
 
-// Makes the model of that shape the one that is asked about.
+// Makes `options` ask for the costs of a model of that shape.
 void take_shape(const HfShape& shape, CostOptions* options);
 
 }  // namespace headshare

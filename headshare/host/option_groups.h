@@ -1,4 +1,4 @@
-// All options of a call under headings: what help shows, and what a settings file holds.
+// OptionGroups hold all options of a call under headings, as help shows them and settings files write them.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,21 +12,21 @@ namespace headshare {
 struct OptionGroup {
   std::string heading;  // "Model": also the name of a group in YAML, "model:"
   Fields fields;
-  std::vector<nlohmann::json> defaults;  // of each field
+  std::vector<nlohmann::json> defaults;  // the default of each field
 };
 
 using OptionGroups = std::vector<OptionGroup>;
 
-// Makes a group; its defaults are the present values.
+// Makes a group whose defaults are the present values of its fields.
 OptionGroup option_group(std::string heading, Fields fields);
 
-// Spells a heading, or what stands for one, as YAML names groups: "How to train" -> "how-to-train".
+// Spells a heading, or a word that stands for one, as YAML names groups: "How to train" -> "how-to-train".
 std::string group_name(std::string heading);
 
-// Finds the option of that name or alias; null where there is none.
+// Finds the option of that name or alias; returns null where there is none.
 Field* find_option(OptionGroups& groups, const std::string& name);
 
-// Lists all names, and behind them all aliases.
+// Lists all names, followed by all aliases.
 std::vector<std::string> option_names(const OptionGroups& groups);
 
 size_t count_options(const OptionGroups& groups);

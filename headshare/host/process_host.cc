@@ -22,7 +22,7 @@ std::vector<std::string> child_words(const RuntimeOptions& runtime, const fs::pa
   return words;
 }
 
-// Hands on what it hears of a grid, and writes the reports.
+// A ReportWriter hands on what it hears of a grid to another observer, and writes the reports.
 class ReportWriter : public ComparisonObserver {
  public:
   ReportWriter(ComparisonObserver& observer, const ComparisonCall& call) : observer_(observer), call_(call) {}

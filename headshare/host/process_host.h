@@ -9,7 +9,7 @@
 
 namespace headshare {
 
-// Hears of a grid of cells, and of the cell that runs.
+// A GridObserver hears of a grid of cells and of the cell that runs.
 class GridObserver : public ComparisonObserver, public Observer {
  public:
   void on_taken_over(size_t /*finished*/, size_t /*count*/) override {}
@@ -21,13 +21,13 @@ class GridObserver : public ComparisonObserver, public Observer {
 };
 
 struct HostOptions {
-  // A headshare program: called with the words `train-cell DIR CELL` and those of RuntimeOptions it does what
+  // This is a headshare program: called with the words `train-cell DIR CELL` and those of RuntimeOptions it does what
   // train_cell() does, and called with `--version` it ends at once.
   fs::path program;
   std::function<bool()> stop_requested = [] { return false; };  // asked several times a second
 };
 
-// Shows nothing; programs that do override observer() and show_reading().
+// A ProcessHost shows nothing; programs that show something override observer() and show_reading().
 class ProcessHost : public ComparisonHost {
  public:
   // Throws Error where the options name no program.

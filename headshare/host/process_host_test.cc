@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Notes what it hears of a grid.
+// GridNotes note what they hear of a grid.
 class GridNotes : public GridObserver {
  public:
   explicit GridNotes(std::vector<std::string>* heard) : heard_(*heard) {}
@@ -100,7 +100,7 @@ TEST_F(ProcessHostTest, AProgramIsNeeded) {
   EXPECT_THAT(error_message([&] { ProcessHost({}, command_); }), HasSubstr("HostOptions::program"));
 }
 
-// `headshare compare` reads what resolved.yaml says of a comparison.
+// resolved.yaml gives `headshare compare` the options of a comparison again.
 TEST(CompareCommandTest, EveryOptionStandsInOneGroup) {
   CompareCommand command;
   std::set<std::string> names;
@@ -121,7 +121,7 @@ TEST(MachineTest, IsDescribed) {
 
 }  // namespace
 
-// This program as ProcessHost starts it: `train-cell DIR CELL --threads 1`, or `--version`.
+// Does what ProcessHost starts this program for: `train-cell DIR CELL --threads 1`, or `--version`.
 int as_started(const std::vector<std::string>& words) {
   if (words.size() < 3) return 0;
   die_with_parent();
@@ -136,7 +136,7 @@ int as_started(const std::vector<std::string>& words) {
 }  // namespace headshare
 
 int main(int argc, char** argv) {
-  constexpr const char* kStarted = "HEADSHARE_HOST_TEST";  // set for what the tests start, which must not run them anew
+  constexpr const char* kStarted = "HEADSHARE_HOST_TEST";  // set for processes that tests start, which must not test
   if (std::getenv(kStarted) != nullptr) return headshare::as_started({argv + 1, argv + argc});
   ::setenv(kStarted, "1", /*overwrite=*/1);
   testing::InitGoogleTest(&argc, argv);

@@ -48,7 +48,8 @@ std::vector<std::string> missing_options(const OptionGroups& groups, const std::
   return missing;
 }
 
-// `given` was read from `resolved`, whose last line is whole.
+// Throws UsageError where `given`, read from `resolved`, lacks options because the file was cut short; notes options
+// that are younger than the file. The last line of `resolved` is whole.
 void check_whole(const OptionGroups& groups, const std::vector<GivenOption>& given, const fs::path& resolved,
                  const std::optional<size_t>& promised) {
   const std::vector<std::string> missing = missing_options(groups, given);
@@ -93,7 +94,7 @@ void refuse_changed(const nlohmann::json& began, const nlohmann::json& now, cons
 }
 
 void note_other_threads(const RuntimeOptions& began, const RuntimeOptions& now) {
-  if (!began.threads || began.threads == now.threads) return;  // none: of a program that did not note the number
+  if (!began.threads || began.threads == now.threads) return;  // a program that did not note the number wrote none
   notice(join_text("the run was begun with ", *began.threads, " threads and goes on with ",
                    now.threads ? std::to_string(*now.threads) : "those of this machine",
                    ": from here on its weights differ in their last bits from those of a run with ", *began.threads));

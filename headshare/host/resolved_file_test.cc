@@ -21,7 +21,7 @@ class ResolvedFileTest : public testing::Test {
     std::optional<int64_t> threads;
   };
 
-  // `later`: of a version that has one option more.
+  // With `later` the options are those of a version that has one option more.
   OptionGroups groups(Options* o, bool later = false) {
     Fields own = {field("learning-rate", &o->learning_rate, "step size"), field("steps", &o->steps, "how many")};
     if (later) own.push_back(field("added", &o->added, "what a later version added"));
@@ -35,7 +35,7 @@ class ResolvedFileTest : public testing::Test {
   fs::path resolved() const { return home_.path() / kResolvedFile; }
   std::string out() const { return home_.path().string(); }
 
-  // The Error of going on, or the learning rate and what was noted.
+  // Returns the Error of going on, or the learning rate and the notices.
   std::string going_on(bool later = false) {
     std::string notes;
     const NoticeHandler before = set_notice_handler([&](const std::string& one) { notes += "; " + one; });
@@ -76,7 +76,7 @@ TEST_F(ResolvedFileTest, OptionsThatALaterVersionAddedTakeTheirDefaults) {
   EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
   write_file(resolved(), old.substr(0, old.find("computing:")));
   EXPECT_THAT(going_on(), testing::AllOf(HasSubstr("cut short"), HasSubstr("lacks threads")));
-  // No version was without a learning rate.
+  // Every version had a learning rate, so that a file without one was cut short.
   old.erase(old.find("  learning-rate: "), std::string("  learning-rate: 0.01\n").size());
   write_file(resolved(), old);
   EXPECT_THAT(going_on(),
@@ -95,7 +95,7 @@ TEST_F(ResolvedFileTest, AnotherNumberOfThreadsIsNoted) {
   std::vector<std::string> notes;
   const NoticeHandler before = set_notice_handler([&](const std::string& one) { notes.push_back(one); });
   note_other_threads({.threads = 2}, {.threads = 2});
-  note_other_threads({}, {.threads = 2});  // of a version that noted none
+  note_other_threads({}, {.threads = 2});  // the program that began noted no threads
   note_other_threads({.threads = 2}, {.threads = 1});
   set_notice_handler(before);
   EXPECT_THAT(

@@ -24,7 +24,7 @@ Model as_trained(const Model& model) {
   return trained;
 }
 
-// What stands before and after each window.
+// A window stands between these tokens.
 struct WindowEnds {
   std::vector<int64_t> before, after;
 

@@ -9,22 +9,22 @@
 
 namespace headshare {
 
-// A text that stands for what a model reads.
+// A SampleText stands for what a model reads.
 struct SampleText {
-  std::string option;  // that named it, for messages: "--sample-text"
+  std::string option;  // the option that named the files, for messages: "--sample-text"
   std::vector<std::string> files;
-  int64_t tokens = 0;      // at most
+  int64_t tokens = 0;      // the most tokens to read
   Progress progress = {};  // hears how far the reading is
 };
 
-// Its first windows, each as long as the model's context: int64 [N, T]; undefined without files. Those of an encoder
-// stand between [CLS] and [SEP], as in training, where its tokenizer has both. Throws Error where the tokenizer is null
-// or the text shorter than one window.
+// Reads the first windows of the text, each as long as the model's context: int64 [N, T]; undefined without files.
+// Windows of an encoder stand between [CLS] and [SEP], as in training, where its tokenizer has both. Throws Error where
+// the tokenizer is null or the text shorter than one window.
 Tensor read_sample(const SampleText& text, const DecoderOptions& model, const Tokenizer* tokenizer);
 Tensor read_sample(const SampleText& text, const EncoderOptions& model, const Tokenizer* tokenizer);
 
-// The model of a checkpoint directory whose options are `stored`. A scheme that computes with another's weights becomes
-// that one.
+// Loads the model of a checkpoint directory whose options are `stored`. A scheme that computes with another scheme's
+// weights becomes that other scheme.
 Decoder load_as_trained(const fs::path& directory, const DecoderOptions& stored);
 Encoder load_as_trained(const fs::path& directory, const EncoderOptions& stored);
 

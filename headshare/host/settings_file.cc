@@ -25,7 +25,7 @@ constexpr const char* kCountLead = "# options: ";  // the second line of a file 
 // The first line of such a file.
 std::string title(const std::string& verb) { return join_text(kTitleLead, verb, " --config ", kResolvedFile); }
 
-// One `name: value` of a file.
+// A Setting is one `name: value` of a file.
 struct Setting {
   std::string group;  // "" at the top level
   std::string name;
@@ -37,9 +37,9 @@ std::string place(const fs::path& path, const YAML::Mark& mark) {
   return mark.is_null() ? path.string() : join_text(path.string(), ":", mark.line + 1);
 }
 
-// YAML 1.1 reads 010 as eight, YAML 1.2 as ten.
+// Tells whether YAML 1.1 and YAML 1.2 read a number differently: 010 is eight in one and ten in the other.
 bool is_ambiguous(const YAML::Node& node) {
-  if (node.Tag() != "?") return false;  // in quotes
+  if (node.Tag() != "?") return false;  // it is in quotes
   std::string_view digits = node.Scalar();
   if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
   return digits.size() > 1 && digits[0] == '0' && digits.find_first_not_of("0123456789_") == std::string_view::npos;
@@ -77,7 +77,7 @@ void read_map(const YAML::Node& map, const std::string& group, const fs::path& p
   }
 }
 
-// Text that YAML reads back as itself needs no quotes.
+// Tells whether text needs no quotes because YAML reads it back as itself.
 bool is_plain(const std::string& text) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
@@ -88,7 +88,7 @@ bool is_plain(const std::string& text) {
 
 std::string yaml_value(const nlohmann::json& value) {
   if (value.is_string() && is_plain(value.get<std::string>())) return value.get<std::string>();
-  // JSON is YAML.
+  // Every JSON value is YAML as well.
   return value.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
 }
 

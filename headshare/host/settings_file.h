@@ -1,5 +1,5 @@
-// Options as YAML: `name: value` lines, at will under one level of groups named like the headings of
-// --help. Programs write them too, so that a run can be repeated.
+// Settings files hold options as YAML: `name: value` lines, which may stand under one level of groups named like the
+// headings of --help. Programs write them too, so that a run can be repeated.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace headshare {
 
-// Somebody set this option.
+// A GivenOption is one that somebody set.
 struct GivenOption {
   std::string name;  // the field's own
   std::string text;  // as Field::parse reads it; a list as comma-separated text

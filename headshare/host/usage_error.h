@@ -1,4 +1,4 @@
-// Mistakes in what a program was asked for, as opposed to files and machines that fail it.
+// Mistakes in a call are UsageErrors, as opposed to files and machines that fail the program.
 #pragma once
 
 #include "headshare/base/damaged_file.h"
@@ -6,13 +6,13 @@
 
 namespace headshare {
 
-// This error is a mistake in the options of a call.
+// A UsageError is a mistake in the options of a call.
 class UsageError : public Error {
  public:
   using Error::Error;
 };
 
-// Runs `check` (such as resolving options); its Errors are mistakes of the call, but for damaged files.
+// Runs `check` (such as resolving options) and turns its Errors into UsageErrors, except those about damaged files.
 template <class Check>
 auto as_usage(const Check& check) {
   try {

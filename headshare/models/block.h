@@ -1,5 +1,5 @@
-// A block of every transformer: attention, in decoders of a translation attention to the source, and a feed-forward
-// part, each added to what it read.
+// A block is what every transformer repeats: attention, in decoders of a translation attention to the source, and a
+// feed-forward sub-layer, each added to what it read.
 #pragma once
 
 #include <memory>
@@ -11,50 +11,52 @@
 
 namespace headshare {
 
-// A norm over the model width, of the kind that all of a model's norms are.
+// Makes a norm over the model width, of the kind that all of a model's norms are.
 Norm block_norm(const TransformerOptions& resolved);
 
-// The same over the width of the embedding.
+// Makes the same kind of norm over the width of the embedding.
 Norm embedding_norm(const TransformerOptions& resolved);
 
-// What a block's cross-attention reads.
+// A block's cross-attention reads a CrossInput.
 struct CrossInput {
   Tensor memory;             // [By, S, E], where B is a multiple of By (beams of a sentence)
-  Tensor visible_keys = {};  // bool [By, S], false for padding; undefined: there is none
-  KvCache* cache = nullptr;  // with one, the memory is projected once and not read again
+  Tensor visible_keys = {};  // bool [By, S], false for padding; undefined: no padding
+  KvCache* cache = nullptr;  // with a cache, the memory is projected once and not read again
 };
 
-// Norms before (GPT-2): x + attention(norm(x)), then x + feed_forward(norm(x)).
-// Norms after (BERT):   norm(x + attention(x)), then norm(x + feed_forward(x)).
+// A block norms before its sub-layers or after them.
+//   Norms before (GPT-2): x + attention(norm(x)), then x + feed_forward(norm(x)).
+//   Norms after (BERT):   norm(x + attention(x)), then norm(x + feed_forward(x)).
 // Cross-attention, where there is one, stands between the two in the same way (Vaswani et al., section 3.1).
 class BlockImpl : public Layer {
  public:
-  // `cross` are the options of its cross-attention, resolved; without, it has none.
+  // `cross` are the resolved options of the block's cross-attention; without them it has none.
   BlockImpl(const TransformerOptions& resolved, std::optional<AttentionOptions> cross = {});
 
-  // [B, T, E] -> [B, T, E]. Throws Error when `cross` is given and the block has no cross-attention, or the reverse.
+  // Runs the block: [B, T, E] -> [B, T, E]. Throws Error when `cross` is given and the block has no cross-attention, or
+  // the reverse.
   Tensor forward(const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossInput* cross = nullptr) const;
 
-  // The same at some places only, int64 [N] among the B T: [B, T, E] -> [N, E]. All that follows attention is done
-  // for these alone. Of a block without cross-attention.
+  // Gives the result of forward() at some positions only, `places` int64 [N] among the B T: [B, T, E] -> [N, E].
+  // Everything that follows attention is computed for these alone. Throws Error for a block with cross-attention.
   Tensor forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const;
 
   Attention attention;
-  Attention cross_attention{nullptr};  // empty without
+  Attention cross_attention{nullptr};  // empty in a block without cross-attention
 
  private:
   Tensor attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const;
   Tensor with_cross(const Tensor& x, const CrossInput& cross) const;
   Tensor with_feed_forward(const Tensor& x) const;
   Tensor normed_input(const Norm& norm, const Tensor& x) const;
-  // x + dropout(change), normed where norms stand after.
+  // Adds `change` to the residual stream: x + dropout(change), normed where norms stand after.
   Tensor residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const;
 
   NormPlacement norms_;
   double dropout_;
   Norm attention_norm_, cross_norm_, feed_forward_norm_;
   FeedForward feed_forward_;
-  // Dropout sites: separate layers, so that each has its own stream.
+  // Each of these layers is a site of dropout, so that each site has its own random stream.
   std::shared_ptr<Layer> attention_residual_, cross_residual_, feed_forward_residual_;
 };
 TORCH_MODULE(Block);

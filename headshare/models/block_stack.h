@@ -1,4 +1,4 @@
-// Blocks one above the other: what every transformer has between its embeddings and its output.
+// A block stack holds blocks one above the other, as every transformer has them between its embeddings and its output.
 #pragma once
 
 #include <functional>
@@ -11,44 +11,48 @@
 
 namespace headshare {
 
-// What the cross-attention of every block of a stack reads.
+// The cross-attention of every block of a stack reads the same CrossMemory.
 struct CrossMemory {
   Tensor memory;                           // [By, S, E], where the stack's batch is a multiple of By
-  Tensor visible_keys = {};                // bool [By, S], false for padding; undefined: there is none
+  Tensor visible_keys = {};                // bool [By, S], false for padding; undefined: no padding
   std::vector<KvCache>* caches = nullptr;  // one for each depth, as in CrossInput
 };
 
-// Declares its blocks as "0", "1", ... Layers that share their parameters are one block, applied at several depths.
+// A BlockStack declares its blocks as "0", "1", ... Layers that share their parameters are one block, applied at
+// several depths.
 class BlockStackImpl : public Layer {
  public:
-  // `clock` is the model's. `cross` are the options of the blocks' cross-attention, resolved; without, they have none.
+  // `clock` is the model's. `cross` are the resolved options of the blocks' cross-attention; without them they have
+  // none.
   BlockStackImpl(const TransformerOptions& resolved, std::shared_ptr<DropoutClock> clock,
                  std::optional<AttentionOptions> cross = {});
 
-  // The block of a layer with parameters of its own, 0 .. layers() - 1; where layers share theirs, it runs at
+  // Returns the block of a layer with parameters of its own, 0 .. layers() - 1; where layers share theirs, it runs at
   // depth() / layers() depths.
   const Block& block(size_t layer) const { return blocks_.at(layer); }
   size_t layers() const { return blocks_.size(); }
   size_t depth() const { return depth_; }
 
-  // Blocks keep only their inputs and run again in the backward pass.
+  // With recomputation blocks keep only their inputs and run again in the backward pass.
   void set_recompute(bool on) { recompute_ = on; }
 
-  // [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each depth; `cross` is given where the blocks have
-  // cross-attention.
+  // Runs all blocks: [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each depth; `cross` is given where the
+  // blocks have cross-attention.
   Tensor forward(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches,
                  const CrossMemory* cross = nullptr) const;
 
-  // The same at some places, int64 [N] among the B T: [B, T, E] -> [N, E]. The last block's feed-forward part, two
-  // thirds of its products, is done for these alone. Of blocks without cross-attention.
+  // Gives the result of forward() at some positions only, `places` int64 [N] among the B T: [B, T, E] -> [N, E]. The
+  // last block's feed-forward sub-layer, two thirds of its products, is computed for these alone. Throws Error where
+  // the blocks have cross-attention.
   Tensor forward_at(const Tensor& places, Tensor x, const HeadMask& mask) const;
 
  private:
-  // The block of a depth; it runs with the dropout masks of that depth. Outlives the model, for the backward pass.
+  // A Placed block belongs to one depth and runs with the dropout masks of that depth. It outlives the model, for the
+  // backward pass.
   struct Placed {
     Block block;
     std::shared_ptr<DropoutClock> clock;
-    std::string path;  // what the block's would be if every depth had its own
+    std::string path;  // the block's path if every depth had its own
 
     Tensor run(const std::function<Tensor(const Block&)>& piece) const;
   };

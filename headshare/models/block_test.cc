@@ -33,7 +33,7 @@ class CrossBlockTest : public testing::TestWithParam<NormPlacement> {
     return made;
   }
 
-  // A norm as it is made: weight 1, bias 0.
+  // Applies a norm with the weights it is made with: weight 1, bias 0.
   static Tensor norm(const Tensor& x) { return at::layer_norm(x, {kWidth}, {}, {}, 1e-5); }
 
   const at::NoGradGuard no_grad_;
@@ -41,14 +41,14 @@ class CrossBlockTest : public testing::TestWithParam<NormPlacement> {
   const Tensor memory_ = at::randn({kBatch, kSource, kWidth});
 };
 
-// Attention to the source comes between attention and the feed-forward part: what it adds is its own output for what
-// the first part gave.
+// Attention to the source comes between attention and the feed-forward sub-layer: it reads the output of attention and
+// adds its own output to it.
 TEST_P(CrossBlockTest, ReadsTheSourceBetweenTheOtherParts) {
   const bool before = GetParam() == NormPlacement::kBefore;
   const Block with = block("mqa");
   Block without(options());
   attach(*without, std::make_shared<DropoutClock>());
-  initialise(*without, /*seed=*/1);  // by name: the parts that both have are the same
+  initialise(*without, /*seed=*/1);  // starts depend on names: parameters that both have are the same
   without->eval();
   const CrossInput cross{.memory = memory_};
   const Tensor found = with->forward(x_, {.causal = true}, nullptr, &cross);
@@ -67,7 +67,7 @@ TEST_P(CrossBlockTest, ReadsTheSourceBetweenTheOtherParts) {
   EXPECT_GT((found - without->forward(x_, {.causal = true}, nullptr)).abs().max().item<double>(), 1e-4);
 }
 
-// Of a sentence's beams each is as it would be with the sentence itself; the memory is read once.
+// Each beam of a sentence gives what it would give with a copy of the sentence; the memory is read once.
 TEST_P(CrossBlockTest, BeamsShareTheMemoryAndACacheKeepsIt) {
   for (const char* scheme : {"mha", "mhe_mul", "collaborative"}) {
     const Block made = block(scheme);
@@ -82,7 +82,7 @@ TEST_P(CrossBlockTest, BeamsShareTheMemoryAndACacheKeepsIt) {
     CrossInput cached = shared;
     cached.cache = &cache;
     made->forward(beams, {}, nullptr, &cached);
-    cached.memory = at::zeros_like(memory_);  // not looked at any more
+    cached.memory = at::zeros_like(memory_);  // the memory is not read any more
     EXPECT_LT((made->forward(beams, {}, nullptr, &cached) - expected).abs().max().item<double>(), 1e-5) << scheme;
   }
 }

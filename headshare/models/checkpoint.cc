@@ -75,7 +75,7 @@ NamedTensors read_weights(const fs::path& checkpoint) {
 
 void write_tensors(const fs::path& path, const NamedTensors& tensors,
                    const std::map<std::string, std::string>& metadata) {
-  std::vector<Tensor> alive;  // copies the views point into
+  std::vector<Tensor> alive;  // the views point into these copies
   TensorMap views;
   for (const auto& [name, tensor] : tensors) {
     alive.push_back(tensor.detach().cpu().contiguous());
@@ -95,7 +95,7 @@ NamedTensors model_tensors(const torch::nn::Module& model) {
 
 namespace {
 
-// Throws Error unless `tensors` has just those of `wanted`, of their shapes and of floating-point numbers.
+// Throws Error unless `tensors` has the names and shapes of `wanted` and floating-point numbers.
 void check_tensors(const NamedTensors& wanted, const NamedTensors& tensors, const std::string& where) {
   for (const auto& [name, parameter] : wanted) {
     const auto found = tensors.find(name);
@@ -159,7 +159,8 @@ void check_source_vocabulary(const Tokenizer& tokenizer, const ModelOptions& opt
 
 namespace {
 
-// Which tokenizer a model was trained with; of another format version than ours it cannot be told.
+// config.json notes a hash of the tokenizer that the model was trained with; a hash of another format version than ours
+// cannot be checked.
 constexpr const char* kTokenizerHash = "tokenizer_hash";
 constexpr const char* kSourceTokenizerHash = "source_tokenizer_hash";
 
@@ -174,7 +175,7 @@ std::string tokenizer_hash(const nlohmann::json& tokenizer) {
 void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, const char* key,
                      const std::string& where) {
   const nlohmann::json noted = config.value(key, nlohmann::json());
-  if (!noted.is_string()) return;  // of a program that noted none
+  if (!noted.is_string()) return;  // the program that saved the model noted none
   const auto written = noted.get<std::string>();
   const nlohmann::json content = tokenizer.to_json();
   if (!written.starts_with(hash_version(content))) return;
@@ -193,7 +194,7 @@ int64_t leave_out_unused(const ModelOptions& options, nlohmann::json* values) {
   for (const Field& one : known) {
     if (one.since > version && values->at(one.name) != one.value()) version = one.since;
   }
-  // Options had these values later.
+  // Other options existed before these values, which later versions brought.
   for (const AttentionOptions& one : kind.attentions(options)) {
     version = std::max(version, scheme_record(one.scheme).since);
   }
@@ -204,7 +205,7 @@ int64_t leave_out_unused(const ModelOptions& options, nlohmann::json* values) {
   return version;
 }
 
-// Gives the hash of what was written.
+// Writes the tokenizer and returns the hash of the written content.
 std::string write_tokenizer(const fs::path& path, const Tokenizer& tokenizer) {
   const nlohmann::json content = tokenizer.to_json();
   write_file(path, content.dump());
@@ -220,7 +221,7 @@ void save_model(const fs::path& directory, const ModelOptions& options, const to
   if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
   make_directories(directory);
   nlohmann::json config = {{"format", "headshare"}};
-  if (&kind != &kind_of<DecoderOptions>()) config["kind"] = kind.name();  // the first version had no other
+  if (&kind != &kind_of<DecoderOptions>()) config["kind"] = kind.name();  // the first version had no other kind
   kind.note_more(options, &config);
   config["model"] = stored_option_values(options);
   config["format_version"] = leave_out_unused(options, &config["model"]);
@@ -264,7 +265,7 @@ ModelOptions parse_options(const ModelKind& kind, const nlohmann::json& config, 
   }
 }
 
-// The kind that config.json names; a decoder's names none.
+// Returns the kind that config.json names; a decoder's names none.
 const ModelKind& stored_kind(const nlohmann::json& config, const std::string& where) {
   const auto named = config.find("kind");
   if (named == config.end()) return kind_of<DecoderOptions>();
@@ -313,7 +314,7 @@ constexpr const char* kNoTokenizer =
     " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`";
 
 AnyModel load_values(const ModelOptions& options, const fs::path& checkpoint) {
-  // The model and, while it is filled, the tensors of the file.
+  // Loading holds the model and, while it is filled, the tensors of the file.
   check_memory(2 * parameter_bytes(options), "loading " + checkpoint.string(), "use a machine with more memory");
   AnyModel model{.options = options, .module = options.kind().make(options)};
   load_tensors(*model.module, read_weights(checkpoint), (checkpoint / "model.safetensors").string());

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 class CheckpointTest : public testing::Test {
  protected:
-  // A small model over bytes, saved.
+  // Saves a small model over bytes.
   CheckpointTest() {
     DecoderOptions options = small_options("mhe_mul");
     options.vocabulary = 256;
@@ -31,7 +31,7 @@ class CheckpointTest : public testing::Test {
   }
   json config() const { return json::parse(read_file(path() / "config.json")); }
   void write_config(const json& config) const { write_file(path() / "config.json", config.dump()); }
-  // The Error when one option of the model's configuration has this value.
+  // Returns the Error when one option of the model's configuration has this value.
   std::string with_option(const std::string& name, const json& value) const {
     json changed = config();
     changed["model"][name] = value;
@@ -266,7 +266,7 @@ TEST_F(CheckpointTest, TensorsThatDoNotFitAreNamed) {
               HasSubstr("tensor 'norm.bias' has type Long, wanted are floating-point numbers"));
 }
 
-// What such a model answers means nothing, whichever verb asks it.
+// Answers of a model with such weights mean nothing, whichever verb asks it.
 TEST_F(CheckpointTest, WeightsThatAreNotFiniteAreRefused) {
   const NamedTensors whole = read_tensors(weights());
   for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
@@ -326,7 +326,7 @@ TEST_F(CheckpointTest, SizesThatDoNotFitAreRefusedBeforeTheyAreAllocated) {
   EXPECT_THAT(load_error(), HasSubstr("needs about 2.0 TiB"));
 }
 
-// Whatever the files hold, the result is a model or an Error.
+// Whatever the files hold, loading gives a model or an Error.
 TEST_F(CheckpointTest, DamagedFiles) {
   Philox random(stream_key(1, "damage"));
   for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"}) {

@@ -39,7 +39,7 @@ nlohmann::json own_options(const SchemeRecord& scheme, AttentionOptions attentio
   return to_json(scheme.options.fields(attention));
 }
 
-// The same of the options that one scheme has.
+// Takes back the options that one scheme alone has, where resolve() filled them in.
 void forget_own_defaults(TransformerOptions* model, const SchemeRecord& scheme) {
   TransformerOptions without = *model;
   scheme.options.reset(&without.attention);
@@ -58,19 +58,20 @@ void forget_defaults(ModelOptions* options) {
   forget_attention_default(model, &AttentionOptions::head_width);
 }
 
-// What one scheme's file decides about widths is no matter of another's.
+// Widths that were chosen for one scheme do not hold for another, unless the user gave them.
 void leave_to_scheme(const std::set<std::string>& given, AttentionOptions* attention) {
   if (!given.contains("key-width")) attention->key_width.reset();
   if (!given.contains("attention-scale")) attention->scale.reset();
 }
 
-// Weights and cache take  w P + c x batch x context  bytes; of an encoder-decoder the source is as long as the target.
-// Learned positions make P grow with the context: P(context) = P0 + slope x context.
+// Fills in what fits into `budget` bytes. Weights and cache take  w P + c x batch x context  bytes; in an
+// encoder-decoder the source is as long as the target. Learned positions make P grow with the context: P(context) = P0
+// + slope x context.
 void fit_into(double budget, const CostOptions& options, SchemeCost* cost) {
   const TransformerOptions& model = cost->model.common();
   const auto bytes = static_cast<double>(element_bytes(options.weight_type));
   CountDifference stored = options.counts;
-  stored.fixed_tables = stored.unused_rows = 0;  // parameter_bytes() has what is kept
+  stored.fixed_tables = stored.unused_rows = 0;  // parameter_bytes() counts what is stored
   const auto surplus = bytes * static_cast<double>(surplus_parameters(stored, model));
   const auto weights_of = [&](const ModelOptions& one) { return parameter_bytes(one) / kFp32Bytes * bytes - surplus; };
   const double weights = weights_of(cost->model);

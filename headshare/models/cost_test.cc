@@ -26,7 +26,7 @@ Settings operator+(Settings settings, const Settings& more) {
   return settings;
 }
 
-// Returns the cost of every scheme with these settings on top of what the kind begins with.
+// Returns the cost of every scheme with these settings on top of the kind's own.
 std::vector<SchemeCost> costs(const Settings& settings, const std::string& kind = "decoder") {
   CostOptions options = cost_options(kind);
   Fields known = fields(options);
@@ -46,7 +46,7 @@ std::vector<std::string> schemes_of(const std::vector<SchemeCost>& all) {
   return names;
 }
 
-// The encoder table of the MHE paper: 12 layers, width 768, 12 heads; attention parameters without biases.
+// The encoder table of the MHE paper has 12 layers, width 768 and 12 heads; its attention parameters count no biases.
 TEST(CostTest, EncoderTable) {
   const std::map<std::string, int64_t> parameters = {
       {"mha", 28311552}, {"sha", 8847360},  {"el_shared", 14155776}, {"el_lossless", 28311552},
@@ -71,8 +71,8 @@ TEST(CostTest, EncoderTable) {
   }
 }
 
-// The translation table of the MHE paper: layers of either side, width, heads; the millions that it prints for mha and
-// mhe.
+// The translation table of the MHE paper gives layers of either side, width, heads, and the millions of parameters of
+// mha and mhe.
 TEST(CostTest, TranslationTable) {
   struct Line {
     int64_t layers, width, heads;
@@ -104,7 +104,7 @@ TEST(CostTest, TranslationTable) {
       EXPECT_EQ(one.source_cache_bytes_per_token, one.cache_bytes_per_token) << one.scheme;
       EXPECT_EQ(mha_parameters(one.model), mha) << one.scheme;
     }
-    // Norms, feed-forward parts with biases and one embedding; sinusoids are no parameters.
+    // The rest is norms, feed-forward sub-layers with biases and one embedding; sinusoids are no parameters.
     const int64_t blocks = 2 * line.layers * (8 * width * width + 5 * width) + line.layers * (2 + 3) * 2 * width;
     EXPECT_EQ(cost("mha", sizes, "encoder-decoder").size.total_parameters, mha + blocks + 50257 * width);
   }
@@ -121,7 +121,7 @@ TEST(CostTest, PartsOfAnEncoderDecoder) {
   const auto added = [&](const Settings& more) { return of(more).size.total_parameters - all.size.total_parameters; };
   EXPECT_EQ(added({{"share-embeddings", "false"}, {"source-vocabulary", "1000"}}), 1000 * 512);
   EXPECT_EQ(added({{"norms", "pre"}}), 2 * 2 * 512);
-  // Source and target are equally long.
+  // The budget holds a source and a target of equal length.
   const SchemeCost fits = of({{"memory-budget", "1GiB"}, {"positions", "none"}, {"cache-type", "bf16"}});
   const int64_t room = (int64_t{1} << 30) - 4 * fits.size.total_parameters;
   const int64_t cache = fits.cache_bytes_per_token + fits.source_cache_bytes_per_token;
@@ -220,7 +220,7 @@ TEST(CostTest, TypesOfElements) {
   EXPECT_EQ(small.longest_context, ((64 << 20) - small.size.total_parameters) / (whole.cache_bytes_per_token / 4));
 }
 
-// Other schemes have their own defaults beside a model that there is; what the user gave them stays.
+// Beside an existing model other schemes have their own defaults; options that the user gave stay.
 TEST(CostTest, AModelThatThereIs) {
   DecoderOptions model{.vocabulary = 256, .context = 32, .layers = 2};
   model.attention = {.scheme = "mha", .d_model = 16, .heads = 4};
@@ -234,7 +234,7 @@ TEST(CostTest, AModelThatThereIs) {
   for (const SchemeCost& one : all) {
     EXPECT_EQ(one.size.total_parameters, cost(one.scheme, sizes).size.total_parameters) << one.scheme;
   }
-  // It has learned no more positions, whatever memory there is.
+  // The model has learned no more positions, whatever memory there is.
   options.memory_budget = 1 << 30;
   EXPECT_EQ(all_costs(options, {}).front().longest_context, 32);
   EXPECT_GT(cost("mha", sizes + Settings{{"memory-budget", "1GiB"}}).longest_context, 32);
@@ -262,7 +262,7 @@ TEST(CostTest, CountsOfOtherPrograms) {
   model.attention = {.scheme = "mha", .d_model = 16, .heads = 2, .projection_bias = true};
   const TransformerOptions resolved = resolve(model);
   EXPECT_EQ(surplus_parameters({}, resolved), 0);
-  EXPECT_EQ(surplus_parameters({.output_bias = false}, resolved), 2 * 16);  // of two layers
+  EXPECT_EQ(surplus_parameters({.output_bias = false}, resolved), 2 * 16);  // the output biases of two layers
   EXPECT_EQ(surplus_parameters({.fixed_tables = 2, .unused_rows = 4}, resolved), -(2 * 32 + 4) * 16);
 }
 

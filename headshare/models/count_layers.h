@@ -16,7 +16,7 @@ namespace headshare {
 
 inline constexpr int64_t kBytesOfFloat = 4;
 
-// The counts of a model of one layer: what belongs to the layer, and the rest.
+// A LayerCount holds the counts of a model of one layer: those of the layer, and the rest.
 struct LayerCount {
   AttentionCost attention;
   int64_t block = 0;
@@ -38,12 +38,13 @@ LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
   return count;
 }
 
-// Layers are alike, but for their key widths: one of each width is made, and counted as often as there are such. Those
-// that share their parameters count once, and each fills a cache of its own.
+// Counts the parameters and the cache of a model. Layers are alike except for their key widths: one of each width is
+// made and counted as often as the width occurs. Layers that share their parameters count once, and each fills a cache
+// of its own.
 template <class Model, class Options>
 ModelSize count_layers(const Options& options) {
   const int64_t layers = own_layers(options);
-  const int64_t depths = options.layers / layers;  // where each of them runs
+  const int64_t depths = options.layers / layers;  // each of these layers runs at so many depths
   std::map<int64_t, int64_t> alike;                // key width -> layers with parameters of their own
   if (options.layer_key_widths.empty()) alike[*options.attention.key_width] = layers;
   for (const int64_t width : options.layer_key_widths) ++alike[width];

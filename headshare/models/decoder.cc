@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-// The rows of hidden states [B, T, E] that have a target, of targets [B T]: -> [N, E].
+// Selects the rows of hidden states [B, T, E] that have a target, of targets [B T]: -> [N, E].
 Tensor with_target(const Tensor& hidden, const Tensor& targets) {
   const Tensor rows = hidden.flatten(0, 1);
   const Tensor places = (targets != kIgnoredTarget).nonzero().squeeze(1);

@@ -38,7 +38,7 @@ struct Case {
   Parts parts = Parts::kUsual;
 };
 
-// Every scheme with every way of positions it supports, and once with other parts.
+// Lists every scheme with every kind of positions it supports, and once with each set of other parts.
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const std::string& scheme : scheme_names()) {
@@ -113,7 +113,7 @@ TEST_P(DecoderCase, MeasureCountsWhatIsThere) {
   }
 }
 
-// Later tokens cannot change earlier predictions.
+// Later tokens must not change earlier predictions.
 TEST_P(DecoderCase, IsCausal) {
   const at::NoGradGuard no_grad;
   const Decoder model = small_decoder(options());
@@ -149,7 +149,8 @@ TEST_P(DecoderCase, RecomputingGivesTheSameGradientsWithDropout) {
   model->set_recompute(true);
   const auto again = gradients(model, ids, targets);
   ASSERT_EQ(again.size(), kept.size());
-  // What the depths of a shared layer give is added in another order, where one parameter is used twice at each.
+  // A shared layer adds the gradients of its depths in another order when it is recomputed, where one parameter is used
+  // twice at each depth.
   const double slack = GetParam().parts == Parts::kAlbert ? 1e-6 : 0;
   for (const auto& [name, gradient] : kept) {
     EXPECT_LE(distance(again.at(name), gradient), slack * magnitude(gradient)) << name;
@@ -159,8 +160,8 @@ TEST_P(DecoderCase, RecomputingGivesTheSameGradientsWithDropout) {
       << "dropout drew the same masks at another tick";
 }
 
-// What bfloat16 changes is of the order of its epsilon, 2^-8, in every scheme; parameters and their
-// gradients stay float32.
+// In every scheme bfloat16 changes results by the order of its epsilon, 2^-8; parameters and their gradients stay
+// float32.
 TEST_P(DecoderCase, Bf16IsCloseToFp32) {
   Decoder model = small_decoder(options());
   randomise(*model);
@@ -198,7 +199,7 @@ TEST(Decoder, SchemesShareTheInitialValuesOfWhatTheyShare) {
   expect_shared_starts([](const std::string& scheme) {
     DecoderOptions options = small_options(scheme);
     options.attention.own.get<MheOptions>().deviation =
-        0.1;  // what is added and what is multiplied start apart by a factor only
+        0.1;  // sums and factors start with the same values up to a factor
     return small_decoder(options, /*seed=*/9);
   });
 }
@@ -209,8 +210,8 @@ TEST(Decoder, SeedsStartApart) {
   EXPECT_FALSE(at::equal(declared_parameters(*one).front().tensor, declared_parameters(*other).front().tensor));
 }
 
-// Two blocks that only add 1 in each of four dropped branches: with masks of their own, sums of 0 to 4
-// surviving branches occur; sites that shared a mask would leave some out.
+// The model has two blocks that only add 1 in each of four dropped branches. With separate masks, sums of 0 to 4
+// surviving branches occur; sites that shared a mask would leave some sums out.
 TEST(Decoder, EveryDropoutSiteDrawsItsOwnMask) {
   DecoderOptions options = small_options("mha", PositionKind::kNone);
   options.attention.projection_bias = true;

@@ -1,6 +1,5 @@
-// The encoder: every token sees every other. Token, position and segment embeddings under a norm, blocks, and where
-// wanted a pooler, a masked-LM head and the head of a task. With scheme `mha` and its options as they are made it is
-// BERT.
+// In the encoder every token sees every other. It has token, position and segment embeddings under a norm, blocks, and
+// where wanted a pooler, a masked-LM head and the head of a task. With scheme `mha` and its default options it is BERT.
 #pragma once
 
 #include "headshare/models/masked_head.h"
@@ -10,12 +9,12 @@
 
 namespace headshare {
 
-// Rows of equal length; shorter texts are padded with any token on their right.
+// An EncoderInput has rows of equal length; shorter texts are padded with any token on their right.
 struct EncoderInput {
   Tensor ids;                    // int64 [B, T]
-  Tensor visible = {};           // bool [B, T], false for padding; undefined: there is none
+  Tensor visible = {};           // bool [B, T], false for padding; undefined: no padding
   Tensor segments = {};          // int64 [B, T], 0 .. segments - 1; undefined: all 0
-  Tensor loose_signatures = {};  // of ids below 0, see TokenIds
+  Tensor loose_signatures = {};  // signatures of ids below 0, see TokenIds
 };
 
 class EncoderImpl : public TransformerImpl {
@@ -23,43 +22,48 @@ class EncoderImpl : public TransformerImpl {
   // Parameters are uninitialised: call initialise() or load a checkpoint. `options` must be resolved.
   explicit EncoderImpl(EncoderOptions resolved);
 
-  // -> hidden states [B, T, E]; those of padding mean nothing.
+  // Returns hidden states [B, T, E]; those of padding mean nothing.
   Tensor hidden(const EncoderInput& input) const;
 
-  // The same at some places only, int64 [N] among the B T (row * T + place): -> [N, E], with less work.
+  // Returns the hidden states of some positions only, `places` int64 [N] among the B T (row * T + position): -> [N, E],
+  // with less work.
   Tensor hidden_at(const EncoderInput& input, const Tensor& places) const;
 
-  // W h + b of each row's first token, through the pooler's activation: [B, E]. Throws Error without a pooler.
+  // Applies the pooler, W h + b and its activation, to each row's first token: [B, E]. Throws Error without a pooler.
   Tensor pooled(const EncoderInput& input) const;
 
-  // What the task head answers; each throws Error where the head is of another kind.
+  // These functions return the answers of the task head; each throws Error where the head is of another kind.
   Tensor text_scores(const EncoderInput& input) const;                       // [B, C]
   Tensor word_scores(const EncoderInput& input, const Tensor& words) const;  // [B, C]; words [B, 2, T]: weights that
                                                                              // form the means of two groups
   Tensor token_scores(const EncoderInput& input) const;                      // [B, T, C]
 
-  // The same of hidden states [B, T, E] that are there already.
+  // These functions do the same from hidden states [B, T, E].
   Tensor text_scores_of(const Tensor& hidden) const;
   Tensor word_scores_of(const Tensor& hidden, const Tensor& words) const;
   Tensor token_scores_of(const Tensor& hidden) const;
 
-  // What may stand in a place: [.., E] -> [.., V]. Throws Error without a masked-LM head, as those below.
+  // Returns logits for the token of a position: [.., E] -> [.., V]. Throws Error without a masked-LM head, as the
+  // functions below do.
   Tensor logits(const Tensor& hidden) const;
 
-  // Sum of -log p(targets | input), targets int64 [B, T], kIgnoredTarget where nothing is asked. Only places with
-  // a target pass through the head.
+  // Sums -log p(targets | input), targets int64 [B, T], kIgnoredTarget where nothing is asked. Only positions with a
+  // target pass through the head.
   SummedLoss loss(const EncoderInput& input, const Tensor& targets) const;
 
-  // What this model teaches about the tokens that have a target, in evaluation mode and without gradients.
+  // Returns what a student learns from this model about the tokens that have a target, in evaluation mode and without
+  // gradients.
   Lesson lesson(const EncoderInput& input, const Tensor& targets) const;
 
-  // The loss that learns from a lesson about the same tokens. Throws Error where the lesson does not fit.
+  // Returns the loss of a student that learns from a lesson about the same tokens. Throws Error where the lesson does
+  // not fit.
   SummedLoss loss(const EncoderInput& input, const Tensor& targets, const Lesson& lesson, const Learning& how) const;
 
-  // Of places int64 [N] among the B T: the scores of ThreeWay's classes, [N, 3]. Throws Error without a three-way head.
+  // Returns the logits of ThreeWay's classes, [N, 3], at the positions `places` int64 [N] among the B T. Throws Error
+  // without a three-way head.
   Tensor three_way_scores(const EncoderInput& input, const Tensor& places) const;
 
-  // -log p of every target, [B, T], 0 where ignored; without gradients.
+  // Returns -log p of every target, [B, T], 0 where ignored; without gradients.
   Tensor token_losses(const EncoderInput& input, const Tensor& targets) const;
 
   const EncoderOptions& options() const { return options_; }

@@ -14,9 +14,9 @@
 namespace headshare {
 namespace {
 
-// The score of each target less the mean score of the vocabulary, summed: what smoothing adds to the cross entropy, for
-// (1 - s) (L - t) + s (L - m) = (L - t) + s (t - m), with L the log of the sum of exponentials. The mean score of a
-// row is its product with the mean row of the embedding, so that no scores are needed.
+// Sums over targets the logit of the target minus the mean logit of the vocabulary. Smoothing adds this to the cross
+// entropy, for (1 - s) (L - t) + s (L - m) = (L - t) + s (t - m), with L the log of the sum of exponentials. The mean
+// logit of a row is its product with the mean row of the embedding, so that no logits are needed.
 Tensor above_mean(const Tensor& hidden, const Tensor& embedding, const Tensor& bias, const Tensor& targets) {
   const Tensor rows = at::embedding(embedding, targets);  // [N, E]
   Tensor sum = (hidden * rows).sum() - hidden.sum(0).dot(embedding.mean(0));
@@ -46,7 +46,8 @@ EncoderDecoderImpl::EncoderDecoderImpl(EncoderDecoderOptions resolved)
   HS_CHECK(options_.sites, "the options of an encoder-decoder must be resolved before it is made");
   const EncoderDecoderOptions& o = options_;
   const int64_t E = o.attention.d_model;
-  // Scaled by sqrt(E), embeddings start with a variance of 1; else as everything else.
+  // Embeddings that are scaled by sqrt(E) start with a variance of 1 after scaling; others start as all other weights
+  // do.
   const Init rows = Init::normal(o.scale_embeddings ? 1 / std::sqrt(static_cast<double>(E)) : o.init_deviation);
   target_embedding_ = declare("token_embedding", {o.vocabulary, E}, rows);
   source_embedding_ =
@@ -142,7 +143,7 @@ TranslationState EncoderDecoderImpl::new_state(int64_t capacity) const {
   TranslationState state;
   for (size_t i = 0; i < decoder_->depth(); ++i) {
     state.own.emplace_back(capacity);
-    state.cross.emplace_back(/*capacity=*/0);  // takes what is stored
+    state.cross.emplace_back(/*capacity=*/0);  // takes what the first call stores
   }
   return state;
 }

@@ -8,23 +8,23 @@
 
 namespace headshare {
 
-// The positions of an encoder-decoder that has sinusoids, [context, E], in the order of its options.
+// Returns the sinusoids of an encoder-decoder's positions, [context, E], in the order of its options.
 Tensor sinusoid_table(const EncoderDecoderOptions& resolved);
 
-// Rows of equal length; shorter ones are padded with any token on their right.
+// PaddedIds are rows of equal length; shorter ones are padded with any token on their right.
 struct PaddedIds {
   Tensor ids;           // int64 [B, T]
-  Tensor visible = {};  // bool [B, T], false for padding; undefined: there is none
+  Tensor visible = {};  // bool [B, T], false for padding; undefined: no padding
 };
 
-// A source that was read.
+// An EncodedSource is a source after the encoder has read it.
 struct EncodedSource {
   Tensor memory;        // [By, S, E]
   Tensor visible = {};  // as PaddedIds has it
 };
 
-// What decoding keeps between steps, one cache for each depth. The caches of cross-attention hold each sentence once,
-// however many rows (beams) there are of it.
+// Decoding keeps a TranslationState between steps, one cache for each depth. The caches of cross-attention hold each
+// sentence once, however many rows (beams) there are of it.
 struct TranslationState {
   std::vector<KvCache> own, cross;
 
@@ -43,22 +43,22 @@ class EncoderDecoderImpl : public Layer {
 
   EncodedSource encode(const PaddedIds& source) const;
 
-  // Target ids int64 [B, T], each row's first behind those that the state holds -> hidden states [B, T, E]. B is a
-  // multiple of the source's By. With a state, the source is projected on the first call and not read again.
+  // Maps target ids int64 [B, T], each row's first behind those that the state holds, to hidden states [B, T, E]. B is
+  // a multiple of the source's By. With a state, the source is projected on the first call and not read again.
   Tensor hidden(const Tensor& ids, const EncodedSource& source, TranslationState* state = nullptr) const;
 
-  // [.., E] -> [.., V].
+  // Maps hidden states [.., E] to logits [.., V].
   Tensor logits(const Tensor& hidden) const;
 
-  // Sum over targets of (1 - s) times -log p(target) and s times the mean of -log p over the vocabulary (label
-  // smoothing, Szegedy et al., 2016); `plain` has the sum without smoothing. ids are the target behind its start,
-  // targets int64 [B, T], kIgnoredTarget for padding.
+  // Sums over targets (1 - s) times -log p(target) and s times the mean of -log p over the vocabulary (label smoothing,
+  // Szegedy et al., 2016); `plain` has the sum without smoothing. ids are the target behind its start, targets int64
+  // [B, T], kIgnoredTarget for padding.
   SummedLoss loss(const PaddedIds& source, const Tensor& ids, const Tensor& targets, double smoothing = 0) const;
 
-  // -log p of every target, [B, T], 0 where ignored; without gradients.
+  // Returns -log p of every target, [B, T], 0 where ignored; without gradients.
   Tensor token_losses(const PaddedIds& source, const Tensor& ids, const Tensor& targets) const;
 
-  // `capacity`: target tokens, the start included.
+  // Makes an empty state for `capacity` target tokens, the start included.
   TranslationState new_state(int64_t capacity) const;
 
   const BlockStack& encoder() const { return encoder_; }
@@ -74,7 +74,7 @@ class EncoderDecoderImpl : public Layer {
   Tensor target_embedding_, source_embedding_;        // [V, E]; the same where shared
   Tensor source_positions_, target_positions_;        // [context, E], learned, or a buffer of sinusoids that is one
   Tensor output_embedding_, output_bias_;             // [V, E], the target's embedding when tied; [V] or undefined
-  std::shared_ptr<Layer> source_site_, target_site_;  // of dropout on embeddings
+  std::shared_ptr<Layer> source_site_, target_site_;  // sites of dropout on embeddings
   Norm source_norm_, target_norm_;                    // over embeddings; null without
   BlockStack encoder_{nullptr}, decoder_{nullptr};
   Norm encoder_norm_, decoder_norm_;  // over the last block, where norms stand before; else null

@@ -24,7 +24,7 @@ Field site_scheme(const std::string& name, std::string* target, const std::strin
   return field(name, target, help, choices, {});
 }
 
-// The attention of a site that has this scheme, from what is set for all.
+// Returns the attention of a site that has this scheme, from the options of all sites.
 AttentionOptions site_attention(AttentionOptions common, const std::string& scheme) {
   if (scheme != kAuto) common.scheme = scheme;
   return common;
@@ -36,13 +36,14 @@ AttentionSites sites_of(const EncoderDecoderOptions& o) {
           .cross = site_attention(o.attention, o.cross_scheme)};
 }
 
-// Where weights start. A matrix of E x E keeps the variance of what it multiplies with 1 / E (Glorot and Bengio, 2010).
-// From the 0.02 of GPT-2 and BERT narrow models hardly learn to look at the source (docs/design/039-translation.md).
+// Returns the deviation of weights at the start. A matrix of E x E keeps the variance of its input with 1 / E (Glorot
+// and Bengio, 2010). With the 0.02 of GPT-2 and BERT, narrow models hardly learn to look at the source
+// (docs/design/039-translation.md).
 double start_deviation(const EncoderDecoderOptions& o) {
   return o.scale_init ? 1 / std::sqrt(static_cast<double>(o.attention.d_model)) : o.init_deviation;
 }
 
-// What belongs to the model, not to a site.
+// Copies options that belong to the model and not to a site.
 void take_common(const EncoderDecoderOptions& o, AttentionOptions* site) {
   site->d_model = o.attention.d_model;
   site->heads = o.attention.heads;
@@ -61,7 +62,7 @@ void resolve_site(const EncoderDecoderOptions& o, const char* name, AttentionOpt
   }
 }
 
-// A cross-attention reads two sequences, whose positions have no order in common.
+// Removes positions, because a cross-attention reads two sequences whose positions have no order in common.
 void take_positions_away(AttentionOptions* cross) {
   cross->rotary = cross->alibi = false;
   for (const auto& one : scheme_records()) {
@@ -151,7 +152,7 @@ Fields stored_fields(EncoderDecoderOptions& o) {
                  field("source-vocabulary", &o.source_vocabulary, "tokens of the source; 0: those of the target",
                        {.min = 0, .max = 1 << 30})};
   for (Field& one : fields(o)) {
-    if (!one.name.ends_with("-scheme")) list.push_back(std::move(one));  // the sites' own have them
+    if (!one.name.ends_with("-scheme")) list.push_back(std::move(one));  // the sites have schemes of their own
   }
   list.push_back(field("output-bias", &o.output_bias, "the output layer has a bias for each token"));
   append(&list, mark_fields(o.marks));

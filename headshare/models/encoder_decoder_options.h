@@ -1,4 +1,4 @@
-// What an encoder-decoder is made of: an encoder that reads one sequence, and a decoder that writes another.
+// An encoder-decoder has these options: an encoder reads one sequence, and a decoder writes another.
 #pragma once
 
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace headshare {
 
-// How the sines and cosines of a position are laid out: in turns (Vaswani et al., the formulas of section 3.5), or all
-// sines before all cosines (MarianMT, fairseq).
+// A SinusoidOrder says how the sines and cosines of a position are laid out: in turns (Vaswani et al., the formulas of
+// section 3.5), or all sines before all cosines (MarianMT, fairseq).
 enum class SinusoidOrder { kInterleaved, kHalves };
 
-// The three places with attention.
+// AttentionSites hold the options of the three sites with attention.
 struct AttentionSites {
-  AttentionOptions encoder;  // of the encoder to itself
-  AttentionOptions decoder;  // of the decoder to itself
-  AttentionOptions cross;    // of the decoder to the encoder's output
+  AttentionOptions encoder;  // from the encoder to itself
+  AttentionOptions decoder;  // from the decoder to itself
+  AttentionOptions cross;    // from the decoder to the encoder's output
 };
 
-// What a user sets besides what all transformers have. Schemes left at "auto" are the model's.
+// A user sets these options besides those of all transformers. Schemes left at "auto" are the model's.
 struct EncoderDecoderParts {
   std::string encoder_scheme = "auto";
   std::string decoder_scheme = "auto";
@@ -32,7 +32,7 @@ struct EncoderDecoderParts {
   SinusoidOrder sinusoid_order = SinusoidOrder::kInterleaved;
 };
 
-// Ids that mean something to whoever decodes.
+// TargetMarks are the ids that have a meaning in decoding.
 struct TargetMarks {
   int64_t start = 0;                           // stands before the first token of a target
   int64_t end = 0;                             // ends it
@@ -44,19 +44,19 @@ struct TargetMarks {
 struct EncoderDecoderOptions : TransformerOptions, EncoderDecoderParts {
   EncoderDecoderOptions() { norms = NormPlacement::kAfter; }
 
-  int64_t source_vocabulary = 0;  // of the source; 0: as many as the target's `vocabulary`
+  int64_t source_vocabulary = 0;  // tokens of the source; 0: as many as the target's `vocabulary`
   bool output_bias = false;       // the output layer has a bias for each token
   TargetMarks marks = {};
   std::optional<AttentionSites> sites = {};  // set by resolve
 };
 
-// Every option a user sets of these.
+// Lists the options of EncoderDecoderParts that a user sets.
 Fields fields(EncoderDecoderParts& parts);
 
-// Every option a user sets of the model.
+// Lists every option that a user sets of the model.
 Fields fields(EncoderDecoderOptions& options);
 
-// What a checkpoint's config.json holds: the options of each site too.
+// Lists the options that a checkpoint's config.json holds: those of each site too.
 Fields stored_fields(EncoderDecoderOptions& options);
 
 // The schemes of the three sites, where `scheme` is that of sites whose own is auto.
@@ -69,7 +69,7 @@ EncoderDecoderOptions resolve(EncoderDecoderOptions options);
 template <>
 const ModelKind& kind_of<EncoderDecoderOptions>();
 
-// What the blocks of either side are made of; `resolved` options.
+// Returns the options of the blocks of either side from `resolved` ones.
 TransformerOptions encoder_side(const EncoderDecoderOptions& resolved);
 TransformerOptions decoder_side(const EncoderDecoderOptions& resolved);
 

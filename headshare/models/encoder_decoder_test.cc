@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// 2 + 1 layers, 4 heads, width 16, 13 target and 11 source tokens, context 10.
+// Returns options with 2 + 1 layers, 4 heads, width 16, 13 target and 11 source tokens, context 10.
 EncoderDecoderOptions small(const std::string& scheme, PositionKind positions = PositionKind::kSinusoidal) {
   EncoderDecoderOptions options;
   options.vocabulary = 13;
@@ -45,14 +45,14 @@ EncoderDecoder made(const EncoderDecoderOptions& options) {
 
 Tensor places(const std::vector<int64_t>& numbers) { return at::tensor(numbers, at::kLong); }
 
-// Three sources of 6 tokens, of which 6, 4 and 1 are to be seen.
+// Makes three sources of 6 tokens, of which 6, 4 and 1 are visible.
 PaddedIds three_sources(uint64_t seed = 5) {
   const Tensor lengths = at::tensor({6, 4, 1}).unsqueeze(1);
   return {.ids = random_ids(3, 6, 11, seed), .visible = at::arange(6).unsqueeze(0) < lengths};
 }
 
-// The paper's second table (docs/mathematics.md#counts-of-the-mhe-paper): layers of either side, width, heads and the
-// millions that it prints for MHA and MHE.
+// The paper's second table (docs/mathematics.md#counts-of-the-mhe-paper) gives layers of either side, width, heads and
+// the millions of parameters of MHA and MHE.
 TEST(EncoderDecoderTest, HasTheCountsOfTheTranslationTable) {
   struct Row {
     int64_t layers, width, heads;
@@ -95,7 +95,7 @@ TEST(EncoderDecoderTest, IsCountedAsItIsMade) {
     EXPECT_EQ(size.embedding_parameters, embedding);
     TranslationState state = model->new_state(4);
     const EncodedSource source = model->encode({.ids = random_ids(2, 5, 11)});
-    model->hidden(random_ids(6, 1, 13), source, &state);  // three beams a sentence
+    model->hidden(random_ids(6, 1, 13), source, &state);  // three beams for each sentence
     EXPECT_EQ(state.own.front().allocated_bytes(), 6 * 4 * size.cache_bytes_per_token);
     EXPECT_EQ(state.cross.front().allocated_bytes(), 2 * 5 * size.source_cache_bytes_per_token);
   }
@@ -103,7 +103,7 @@ TEST(EncoderDecoderTest, IsCountedAsItIsMade) {
 
 class EverySite : public testing::TestWithParam<std::string> {};
 
-// Padding changes nothing, whatever stands there.
+// Padding changes nothing, whatever tokens it consists of.
 TEST_P(EverySite, DoesNotSeePadding) {
   const EncoderDecoder model = made(small(GetParam()));
   const at::NoGradGuard no_grad;
@@ -118,8 +118,8 @@ TEST_P(EverySite, DoesNotSeePadding) {
   }
 }
 
-// Token by token with caches, three rows a sentence, is what all at once without is; and rows may change places, and
-// sentences leave.
+// Decoding token by token with caches, three rows a sentence, gives the same as all tokens at once without; rows may
+// change their places, and sentences may leave.
 TEST_P(EverySite, DecodesWithCachesAsWithout) {
   for (const PositionKind positions : {PositionKind::kSinusoidal, PositionKind::kLearned, PositionKind::kRotary}) {
     if (!supports(GetParam(), positions)) continue;
@@ -133,7 +133,7 @@ TEST_P(EverySite, DecodesWithCachesAsWithout) {
       const Tensor step = model->hidden(ids.narrow(1, t, 1), source, &state);
       EXPECT_TRUE(at::allclose(step, wanted.narrow(1, t, 1), 1e-4, 1e-5)) << position_name(positions) << t;
     }
-    // Rows 0 and 1 of the first sentence become what 2 is.
+    // Rows 0 and 1 of the first sentence become copies of row 2.
     for (KvCache& cache : state.own) cache.copy(std::vector<int64_t>{2, 2}, std::vector<int64_t>{0, 1});
     Tensor moved = ids.clone();
     moved.narrow(1, 0, 3).index_copy_(0, places({0, 1}), ids.narrow(1, 0, 3).index_select(0, places({2, 2})));
@@ -153,7 +153,7 @@ TEST_P(EverySite, DecodesWithCachesAsWithout) {
   }
 }
 
-// Gradients with blocks that run again in the backward pass are those without, dropout included.
+// Gradients are the same if blocks run again in the backward pass, with dropout too.
 TEST_P(EverySite, LearnsTheSameRecomputed) {
   EncoderDecoderOptions options = small(GetParam());
   options.dropout = options.attention.attention_dropout = 0.2;
@@ -176,7 +176,7 @@ TEST_P(EverySite, LearnsTheSameRecomputed) {
 
 INSTANTIATE_TEST_SUITE_P(Schemes, EverySite, testing::ValuesIn(scheme_names()));
 
-// (1 - s) cross entropy + s times the mean of -log p over the vocabulary, as torch computes it.
+// The loss is (1 - s) cross entropy + s times the mean of -log p over the vocabulary, as torch computes it.
 TEST(EncoderDecoderTest, SmoothsLabels) {
   for (const bool bias : {false, true}) {
     EncoderDecoderOptions options = small("mha");
@@ -250,7 +250,7 @@ TEST(EncoderDecoderTest, RefusesWhatItHasNot) {
   EXPECT_THAT(refusal([](auto& o) { o.marks.end = 13; }), HasSubstr("end-id 13 is no token of a vocabulary of 13"));
 }
 
-// Of "a", "b", "c".
+// Makes a tokenizer of "a", "b" and "c".
 std::shared_ptr<Tokenizer> letters() {
   return std::make_shared<CharacterTokenizer>(std::vector<int32_t>{97, 98, 99}, CharacterTokenizer::Options(),
                                               "letters");

@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(All, EncoderCase, testing::ValuesIn(all_cases()), [](co
   return info.param.first + (info.param.second == NormPlacement::kBefore ? "_pre" : "_post");
 });
 
-// Two rows of 9, the second padded after 6.
+// Makes two rows of 9, the second padded after 6.
 EncoderInput padded_input() {
   EncoderInput input{.ids = random_ids(2, 9, 13), .visible = at::ones({2, 9}, at::kBool)};
   input.visible.index_put_({at::tensor(1), at::arange(6, 9)}, false);
@@ -54,7 +54,7 @@ EncoderInput padded_input() {
   return input;
 }
 
-// About a third of the visible tokens.
+// Gives targets to about a third of the visible tokens.
 Tensor some_targets() {
   const Tensor targets = at::full({2, 9}, kIgnoredTarget, at::kLong);
   for (const auto& [row, place] : {std::pair(0, 1), {0, 4}, {0, 8}, {1, 0}, {1, 5}}) targets[row][place] = row + place;
@@ -86,7 +86,7 @@ TEST_P(EncoderCase, PaddingChangesNothing) {
   EXPECT_TRUE(same(model->pooled(input).slice(0, 1), model->pooled(alone)));
 }
 
-// Only some places go through the last block's feed-forward part: the same values, the same gradients.
+// If only some positions go through the last block's feed-forward sub-layer, values and gradients are the same.
 TEST_P(EncoderCase, SomePlacesAreWhatAllWouldBe) {
   Encoder model = EncoderCase::model();
   model->to(at::kDouble);
@@ -187,12 +187,12 @@ TEST(Encoder, SchemesShareTheInitialValuesOfWhatTheyShare) {
   expect_shared_starts([](const std::string& scheme) {
     EncoderOptions options = small_encoder_options(scheme);
     options.attention.own.get<MheOptions>().deviation =
-        0.1;  // what is added and what is multiplied start apart by a factor only
+        0.1;  // sums and factors start with the same values up to a factor
     return small_encoder(options, /*seed=*/9);
   });
 }
 
-// BERT: every matrix from N(0, 0.02^2), whatever reads it; biases 0, norms 1.
+// BERT draws every matrix from N(0, 0.02^2), whatever reads it; biases start at 0, norms at 1.
 TEST(Encoder, StartsAsBertDoes) {
   EncoderOptions options = small_encoder_options("mha");
   options.attention.d_model = 64;

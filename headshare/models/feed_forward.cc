@@ -18,8 +18,8 @@ int64_t default_feed_forward_width(FeedForwardKind kind, int64_t d_model) {
   return std::max<int64_t>(1, (d_model + 1) / 3) * 8;
 }
 
-// GELU of the plain part is computed again for the gradient, but not in bfloat16. A gated part keeps gate, its
-// activation, what it multiplies and the product.
+// A plain sub-layer computes GELU again for the gradient, but not in bfloat16. A gated one keeps the gate, its
+// activation, the values it multiplies and the product.
 FeedForwardValues feed_forward_values(const TransformerOptions& o, bool bf16) {
   const auto F = static_cast<double>(*o.feed_forward_width);
   if (is_gated(o.feed_forward)) return {.kept = 4 * F, .passing = 4 * F};

@@ -1,4 +1,4 @@
-// Numbers from outside that must be finite.
+// Numbers that come from outside must be finite.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Decoding one sequence greedily with a cache, as it is timed: whatever kind of model does it.
+// A GreedyDecoding decodes one sequence greedily with a cache, so that it can be timed for any kind of model.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ class GreedyDecoding {
  public:
   virtual ~GreedyDecoding() = default;
 
-  // The tokens that the cache holds at the end.
+  // Returns the number of tokens that the cache holds at the end.
   virtual int64_t length() const = 0;
 
   // Begins anew with a cache of length() tokens, the first `tokens` of which are filled.

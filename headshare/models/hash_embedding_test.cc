@@ -20,13 +20,13 @@ constexpr TokenEmbeddingKind kHashed[] = {TokenEmbeddingKind::kHashEmb, TokenEmb
 
 using Made = MadeEmbedding;
 
-// What the specification says of one token, term by term, in float64.
+// A Reference computes the specification's formula for one token, term by term, in float64.
 class Reference {
  public:
   Reference(const TokenEmbeddingOptions& options, std::map<std::string, Tensor> parameters)
       : options_(options), parameters_(std::move(parameters)) {}
 
-  // `special` 0 .. 4, or -1 for a word.
+  // `special` is 0 .. 4, or -1 for a word.
   Tensor row(int64_t special, const Signature& signature, int64_t bucket) {
     if (options_.kind == TokenEmbeddingKind::kHashEmb) {
       return at("bucket_embedding")[special >= 0 ? special : 5 + bucket % options_.buckets];
@@ -65,7 +65,7 @@ class Reference {
     return sum / std::sqrt(static_cast<double>(bits.size()));
   }
 
-  // Covariance over the product of deviations.
+  // Returns the covariance over the product of deviations.
   Tensor correlated(const std::vector<double>& bits) {
     const Tensor b = at::tensor(bits, at::kDouble);
     const Tensor& w = at("bit_projection");
@@ -78,7 +78,7 @@ class Reference {
   std::map<std::string, Tensor> parameters_;
 };
 
-// Rows and gradients of words, special tokens and a signature that stands for no word.
+// Checks rows and gradients of words, special tokens and a signature that stands for no word.
 void expect_as_specified(const TokenEmbeddingOptions& options) {
   Made made(options);
   std::vector<int64_t> ids = {0, 4};
@@ -124,8 +124,8 @@ TEST(HashEmbedding, RowsAndGradientsAreThoseOfTheFormulas) {
   }
 }
 
-// hash-pool drops rows that chunks picked, hash-add entries of its matrices, as in the authors' code; the others
-// nothing.
+// As in the authors' code, hash-pool drops rows that chunks picked and hash-add entries of its matrices; the other
+// kinds drop nothing.
 TEST(HashEmbedding, DropoutIsWhereTheAuthorsHaveIt) {
   const std::string text = "the brown fox";
   for (const TokenEmbeddingKind kind : kHashed) {
@@ -146,7 +146,7 @@ TEST(HashEmbedding, DropoutIsWhereTheAuthorsHaveIt) {
     } else {
       EXPECT_TRUE(dropped.empty());
     }
-    // With all of the code dropped, the type's row is left: that of words is the sixth.
+    // When all of the code is dropped, the type's row is left: words have the sixth.
     if (dropped.empty()) {
       EXPECT_TRUE(at::equal(rest, whole));
     } else {
@@ -190,7 +190,7 @@ TEST(HashEmbedding, ModelsWithoutATokenizerSaySo) {
   EXPECT_THAT(error_message([&] { resolve(masked); }), HasSubstr("--task three-way"));
 }
 
-// Section 3.6 of the specification: 12 layers of 768 as in RoBERTa, without pooler and head.
+// Section 3.6 of the specification counts 12 layers of 768 as in RoBERTa, without pooler and head.
 TEST(HashEmbedding, TheCountsOfThePaper) {
   EncoderOptions options;
   options.layers = 12;
@@ -211,7 +211,7 @@ TEST(HashEmbedding, TheCountsOfThePaper) {
   for (const Declared& one : declared_parameters(*proj.host)) {
     if (one.name != "type_embedding") code += one.tensor.numel();
   }
-  EXPECT_EQ(code + 768, 99072);  // and the row that all words add
+  EXPECT_EQ(code + 768, 99072);  // code and the row that all words add
   options.three_way_head = true;
   EXPECT_EQ(measure(resolve(options)).total_parameters, 85554432 + 2307);
 }

@@ -17,14 +17,14 @@ const Tensor& ids() {
   return made;
 }
 
-// Every fourth place has no target.
+// Gives targets to all tokens but every fourth.
 Tensor some_targets() {
   Tensor targets = at::arange(2 * 7, at::kLong).mul(5).remainder(13);
   for (int64_t i = 1; i < targets.size(0); i += 4) targets[i] = kIgnoredTarget;
   return targets.view({2, 7});
 }
 
-// The formula in one piece, from the scores of all tokens.
+// Computes the formula in one piece, from the logits of all tokens.
 Tensor formula(const Tensor& student, const Tensor& teacher, const Tensor& targets, const Distillation& how) {
   const Tensor rows = (targets.flatten() != kIgnoredTarget).nonzero().squeeze(1);
   const Tensor own = student.flatten(0, 1).index_select(0, rows);

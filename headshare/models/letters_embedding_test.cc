@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr TokenEmbeddingKind kKinds[] = {TokenEmbeddingKind::kHashTrigram, TokenEmbeddingKind::kHashCharacters};
 constexpr int64_t kWidth = 16;
 
-// The rows that Python's hashlib gives for words of one trigram, 4 of 100 rows.
+// Python's hashlib gives these rows for words of one trigram, 4 of 100 rows.
 const std::map<std::string, std::vector<int64_t>> kTrigramRows = {
     {"a", {1, 7, 52, 70}}, {"!", {25, 44, 62, 85}}, {"7", {40, 53, 55, 89}}};
 
@@ -30,7 +30,8 @@ TEST(LettersEmbedding, CharactersPickTheRowsOfCanine) {
   EXPECT_TRUE(at::equal(rows, wanted.view({3, 8}))) << rows;
 }
 
-// Term by term, in float64. `words` are the words' code points, or their trigrams' rows.
+// A Reference computes the formulas term by term, in float64. `words` are the words' code points, or their trigrams'
+// rows.
 class Reference {
  public:
   explicit Reference(const MadeEmbedding& made) : parameters_(made.in_double()) {}
@@ -101,7 +102,7 @@ TEST(LettersEmbedding, CharacterRowsAndGradientsAreThoseOfTheFormula) {
   expect_same(made, found, rows, &reference);
 }
 
-// A trigram of each border belongs to words that share their beginning or end; anagrams differ, in both kinds.
+// Words that share their beginning or end share the trigram at that border; anagrams differ, in both kinds.
 TEST(LettersEmbedding, TheOrderOfLettersCounts) {
   for (const TokenEmbeddingKind kind : kKinds) {
     const MadeEmbedding made({.kind = kind}, kWidth);
@@ -124,7 +125,7 @@ TEST(LettersEmbedding, WordsSeenLaterAreLookedUp) {
   }
 }
 
-// Words of 10 MB take the time and the memory of their first letters.
+// Words of 10 MB take only the time and the memory of their first letters.
 TEST(LettersEmbedding, LongWordsAreCut) {
   const std::string end(10'000'000, 'z');
   std::string begin;
@@ -170,7 +171,7 @@ TEST(LettersEmbedding, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(error_message([&] { resolve(options); }), HasSubstr("12 is no multiple of 8"));
 }
 
-// At BERT-base's width: T-FREE's 8,000 rows, and CANINE's 16,384 buckets of 768 numbers.
+// At BERT-base's width T-FREE has 8,000 rows, and CANINE 16,384 buckets of 768 numbers.
 TEST(LettersEmbedding, CountsInClosedForm) {
   const auto count = [](const TokenEmbeddingOptions& options, int64_t width) {
     const MadeEmbedding made(options, width);

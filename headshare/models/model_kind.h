@@ -1,4 +1,4 @@
-// A kind of model: what the program needs to know of decoders, encoders, encoder-decoders, and of a kind that another
+// A ModelKind tells the program what it needs to know of decoders, encoders, encoder-decoders, or a kind that another
 // program adds. Each has a file in kinds/ and a line in model_kind.cc.
 #pragma once
 
@@ -19,66 +19,68 @@ class ModelKind {
   virtual ~ModelKind() = default;
 
   virtual std::string name() const = 0;  // "encoder-decoder", as config.json and --kind have it
-  // The counts of `cost` are of this: "masked-LM encoder".
+  // Names the models that `cost` counts: "masked-LM encoder".
   virtual std::string title(const ModelOptions&) const { return name(); }
-  // Such a model is this, and does that: "an encoder, which fills masked tokens (`headshare fill`)".
+  // Says what such a model is and does: "an encoder, which fills masked tokens (`headshare fill`)".
   virtual std::string what_it_does(const ModelOptions& options) const = 0;
-  // The way to such a model: "an encoder is needed here, as `headshare train --task mlm` makes it".
+  // Says how to get such a model: "an encoder is needed here, as `headshare train --task mlm` makes it".
   virtual std::string needed() const = 0;
-  // The first version of the format of checkpoints that has such models.
+  // Returns the first version of the format of checkpoints that has such models.
   virtual int64_t since(const ModelOptions& options) const = 0;
 
-  // A token sees those before it alone; such a model continues text.
+  // Tells whether a token sees only earlier ones; such a model continues text.
   virtual bool is_causal() const { return false; }
-  // Decoding keeps keys and values of tokens already seen.
+  // Tells whether decoding keeps keys and values of tokens already seen.
   virtual bool keeps_cache() const { return false; }
-  // It reads one sequence and writes another.
+  // Tells whether the model reads one sequence and writes another.
   virtual bool reads_source() const { return false; }
-  // Tokens of what it reads; those of what it writes are its vocabulary.
+  // Returns the number of tokens that the model reads; `vocabulary` counts those that it writes.
   virtual int64_t source_vocabulary(const ModelOptions& options) const { return options.common().vocabulary; }
-  // It has no vocabulary: its tokenizer gives words, and the model hashes them.
+  // Tells whether the model has no vocabulary: its tokenizer gives words, and the model hashes them.
   virtual bool hashes_words(const ModelOptions&) const { return false; }
 
-  // Options as they begin.
+  // Returns the kind's default options, not resolved.
   virtual ModelOptions beginning() const = 0;
-  // Every option that a user sets; those of them that other kinds lack; and everything that config.json holds.
+  // These list every option that a user sets; the ones among them that other kinds lack; and everything that
+  // config.json holds.
   virtual Fields fields(ModelOptions& options) const = 0;
   virtual Fields own_fields(ModelOptions&) const { return {}; }
   virtual Fields stored_fields(ModelOptions& options) const = 0;
-  // The options whose cost is asked for where a user says nothing.
+  // Returns the options whose cost is asked for where a user says nothing.
   virtual ModelOptions costed() const { return beginning(); }
-  // The options with the head that such a model can be trained with.
+  // Returns the options with the head that such a model can be trained with.
   virtual ModelOptions trainable(const ModelOptions& options) const { return options; }
   // Fills in defaults and checks sizes. Throws Error.
   virtual ModelOptions resolve(const ModelOptions& options) const = 0;
-  // Takes back what resolve() filled in of its own options, so that other sizes get their own defaults.
+  // Takes back the kind's own options that resolve() filled in, so that other sizes get their own defaults.
   virtual void forget_defaults(ModelOptions*) const {}
   // Gives every attention the scheme, with the widths that are the scheme's defaults.
   virtual void set_scheme(const std::string& scheme, ModelOptions* options) const;
 
-  // Notes in config.json what options are not fields, and takes it from there. `where` leads the Error.
+  // These note in config.json the options that are no fields, and read them from there. `where` leads the Error.
   virtual void note_more(const ModelOptions&, nlohmann::json* /*config*/) const {}
   virtual void take_more(const nlohmann::json& /*config*/, const std::string& /*where*/, ModelOptions*) const {}
 
   // Makes a module with uninitialised parameters; under DeclareOn(kMeta) it takes no memory.
   virtual std::shared_ptr<torch::nn::Module> make(const ModelOptions& resolved) const = 0;
 
-  // The attention of each of its sites, the one that is measured first.
+  // Returns the attention of each of its sites, first the one that is measured.
   virtual std::vector<AttentionOptions> attentions(const ModelOptions& resolved) const {
     return {resolved.common().attention};
   }
   // Counts exactly, without allocating.
   virtual ModelSize measure(const ModelOptions& resolved) const = 0;
-  // A stack of blocks whose activations are about those of the model.
+  // Returns a stack of blocks whose activations take about as much memory as those of the model.
   virtual TransformerOptions as_one_stack(const ModelOptions& resolved) const { return resolved.common(); }
-  // Bytes that looking up its inputs keeps for the gradient, besides rows of a table.
+  // Returns the bytes that looking up its inputs keeps for the gradient, besides rows of a table.
   virtual double lookup_bytes(const ModelOptions&, const TrainingShape&) const { return 0; }
 
-  // Decodes with a model of this kind; null where it cannot.
+  // Makes a decoding with a model of this kind; null where it cannot decode.
   virtual std::unique_ptr<GreedyDecoding> decoding(const std::shared_ptr<torch::nn::Module>&) const { return nullptr; }
 };
 
-// Functions of options, found where a kind is made: members of the same names hide them there.
+// These functions call the functions of options that are found where a kind is made: members of the same names hide
+// them there.
 namespace of_options {
 template <class Options>
 Fields fields_of(Options& options) {
@@ -95,7 +97,8 @@ Options resolved(const Options& options) {
 }
 }  // namespace of_options
 
-// A kind whose options have fields(), stored_fields() and resolve() and whose module is made of them.
+// ModelKindOf serves a kind whose options have fields(), stored_fields() and resolve() and whose module is made of
+// them.
 template <class Options, class Model>
 class ModelKindOf : public ModelKind {
  public:
@@ -112,13 +115,13 @@ class ModelKindOf : public ModelKind {
   }
 };
 
-// The kinds that the program brings, in the order of help, and those that were added.
+// Lists the kinds that the program brings, in the order of help, and those that were added.
 std::vector<const ModelKind*> model_kinds();
 
-// The kind of that name. Throws Error with the nearest name for an unknown one.
+// Returns the kind of that name. Throws Error with the nearest name for an unknown one.
 const ModelKind& model_kind(const std::string& name);
 
-// Adds a kind while it lives: for tests, and for programs that bring one of their own.
+// An AddedModelKind adds a kind while it lives: for tests, and for programs that bring one of their own.
 class AddedModelKind {
  public:
   explicit AddedModelKind(const ModelKind& kind);
@@ -130,18 +133,18 @@ class AddedModelKind {
   const void* record_;
 };
 
-// "a decoder", "an encoder".
+// Returns "a decoder", "an encoder".
 std::string with_article(const ModelKind& kind);
 
-// ", layer-groups 1, embedding-width 128": what a model saves parameters by besides its attention; "" where it does
-// not.
+// Says by what a model saves parameters besides its attention, ", layer-groups 1, embedding-width 128"; "" where it
+// does not.
 std::string savings_text(const TransformerOptions& options);
 
 // Throws Error led by `where` for a model that reads a source: `cannot` says what has not been built for them ("is not
 // analysed").
 void refuse_source(const ModelOptions& options, const std::string& where, const std::string& cannot);
 
-// What a user sets, and everything that a checkpoint's config.json holds.
+// These return the values of all options that a user sets, and of all that a checkpoint's config.json holds.
 nlohmann::json option_values(ModelOptions options);
 nlohmann::json stored_option_values(ModelOptions options);
 

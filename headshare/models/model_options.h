@@ -1,4 +1,4 @@
-// The options of a model of any kind.
+// ModelOptions are the options of a model of any kind.
 #pragma once
 
 #include <any>
@@ -10,10 +10,11 @@ namespace headshare {
 
 class ModelKind;
 
-// A value that holds the options of one kind of model: a decoder's, an encoder's, those of a kind that a program adds.
+// A ModelOptions value holds the options of one kind of model: a decoder's, an encoder's, those of a kind that a
+// program adds.
 class ModelOptions {
  public:
-  // A decoder's, as they begin.
+  // Holds a decoder's default options.
   ModelOptions() : ModelOptions(DecoderOptions()) {}
 
   // `Options` are the options of one kind, which kind_of<Options>() names.
@@ -25,7 +26,7 @@ class ModelOptions {
 
   const ModelKind& kind() const { return *kind_; }
 
-  // The options that all kinds have.
+  // Returns the options that all kinds have.
   TransformerOptions& common() { return common_(held_); }
   const TransformerOptions& common() const { return common_(const_cast<std::any&>(held_)); }
 
@@ -39,7 +40,7 @@ class ModelOptions {
     return std::any_cast<Options>(&held_);
   }
 
-  // The caller knows that the options are of this kind.
+  // Returns the options of this kind; the caller knows that they are of it.
   template <class Options>
   Options& as() {
     return std::any_cast<Options&>(held_);

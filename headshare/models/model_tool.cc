@@ -1,14 +1,14 @@
-// For tests/oracles/ and bench/ only: what a model makes of token ids.
+// This program is for tests/oracles/ and bench/ only: it writes what a model computes from token ids.
 //   model_tool MODEL INPUT OUT [gradients]
-// MODEL: a checkpoint directory; a tokenizer is not needed for ids. INPUT: a JSON object of rows of equal length: "ids"
-// (or for encoders "tokens", their texts, such as "<s>" or "the") and, for encoders where wanted, "visible" (1, or 0
-// for padding), "segments", "targets" (-100: none) and "words" ([B, 2, T]); or "text", for an encoder with a tokenizer
-// whose token embedding alone is asked: OUT has `embedded` [1, T, W] for its tokens. OUT: safetensors with `hidden`
-// [B, T, E] and what the model can answer: `logits` [B, T, V], `pooled` [B, E], `scores` of a task's head, `three_way`
-// [B, T, 3]; for an encoder-decoder the rows are "source", with "visible", and "ids", the target behind its start; OUT
-// has `memory` [B, S, E] too, and with "generate": N the likeliest tokens one by one, `generated` int64 [B, 1 + N], in
-// which the end is repeated. A mean `loss` (a decoder's over the next tokens, else over the targets) and, when asked,
-// its gradient by every parameter as `gradient.NAME`.
+// MODEL is a checkpoint directory; a tokenizer is not needed for ids. INPUT is a JSON object of rows of equal length:
+// "ids" (or for encoders "tokens", their texts, such as "<s>" or "the") and, for encoders where wanted, "visible" (1,
+// or 0 for padding), "segments", "targets" (-100: none) and "words" ([B, 2, T]); or "text", for an encoder with a
+// tokenizer whose token embedding alone is asked: OUT has `embedded` [1, T, W] for its tokens. OUT is safetensors with
+// `hidden` [B, T, E] and what the model can answer: `logits` [B, T, V], `pooled` [B, E], `scores` of a task's head,
+// `three_way` [B, T, 3]. For an encoder-decoder the rows are "source", with "visible", and "ids", the target behind its
+// start; OUT has `memory` [B, S, E] too, and with "generate": N the likeliest tokens one by one, `generated` int64 [B,
+// 1 + N], in which the end is repeated. OUT also has a mean `loss` (a decoder's over the next tokens, else over the
+// targets) and, when asked, its gradient by every parameter as `gradient.NAME`.
 #include <ATen/ATen.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace headshare;
 
-// Undefined where the object has no such rows.
+// Reads the rows under `key`; undefined where the object has none.
 Tensor read_rows(const nlohmann::json& object, const char* key) {
   if (!object.contains(key)) return {};
   std::vector<Tensor> tensors;
@@ -35,7 +35,7 @@ Tensor read_rows(const nlohmann::json& object, const char* key) {
   return at::stack(tensors);
 }
 
-// The ids of tokens that are given by their texts.
+// Returns the ids of tokens that are given by their texts.
 nlohmann::json ids_of(const nlohmann::json& tokens, const Tokenizer& tokenizer) {
   nlohmann::json ids = nlohmann::json::array();
   for (const auto& row : tokens.get<std::vector<std::vector<std::string>>>()) {
@@ -101,7 +101,7 @@ NamedTensors results(Encoder& model, const nlohmann::json& object) {
   return out;
 }
 
-// The token after the last one: the likeliest that may be produced, [B].
+// Returns the likeliest token that may follow the last one, [B].
 Tensor next_tokens(EncoderDecoder& model, const Tensor& last, const EncodedSource& source, TranslationState* state) {
   const TargetMarks& marks = model->options().marks;
   Tensor scores = model->logits(model->hidden(last.unsqueeze(1), source, state)).squeeze(1);

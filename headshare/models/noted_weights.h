@@ -1,4 +1,4 @@
-// Which weights a directory of results was made of.
+// A directory of results notes which weights they were made from.
 #pragma once
 
 #include "headshare/base/file.h"
@@ -6,10 +6,10 @@
 namespace headshare {
 
 constexpr const char* kWeightsFile = "weights.json";
-constexpr const char* kTeacherFile = "teacher.json";  // of the model from which others learned
+constexpr const char* kTeacherFile = "teacher.json";  // notes the model from which others learned
 
-// Notes in directory/`file` a fingerprint of the checkpoint's weights. Throws Error when an earlier call noted others:
-// some results there would be of one model, some of another.
+// Notes in directory/`file` a fingerprint of the checkpoint's weights. Throws Error when an earlier call noted other
+// weights, because the results there would come from two models.
 void note_weights(const fs::path& directory, const fs::path& checkpoint, const char* file = kWeightsFile);
 
 }  // namespace headshare

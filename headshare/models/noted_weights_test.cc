@@ -22,7 +22,7 @@ TEST(NotedWeights, OtherWeightsAreRefused) {
   EXPECT_THAT(
       error_message([&] { note_weights(results, model); }),
       AllOf(HasSubstr("the weights in " + model.string()), HasSubstr(results.string()), HasSubstr("--overwrite")));
-  // A teacher's are noted apart.
+  // The weights of a teacher are noted in a file of their own.
   note_weights(results, model, kTeacherFile);
   write_file(model / "model.safetensors", "weights");
   note_weights(results, model);

@@ -50,8 +50,8 @@ Field vocabulary_field(TransformerOptions& o) {
                {.min = 1, .max = 1 << 30, .aliases = {"vocab-size"}});
 }
 
-// Checks the key widths of the layers; the widest is the one that estimates of memory go by. As every option that only
-// one scheme has, they say nothing about the others.
+// Checks the key widths of the layers and takes the widest for estimates of memory. They are dropped for schemes that
+// do not have them, as every option of one scheme alone.
 void resolve_layer_widths(TransformerOptions& o) {
   if (!scheme_record(o.attention.scheme).shares_key_width) o.layer_key_widths.clear();
   if (o.layer_key_widths.empty()) return;
@@ -73,7 +73,8 @@ void resolve_layer_groups(TransformerOptions& o) {
   if (*o.layer_groups == o.layers) o.layer_groups.reset();
 }
 
-// What decoders and encoders resolve alike; `output_deviation` is where what is added to the residual stream starts.
+// Resolves options that decoders and encoders have in common; the weights whose output is added to the residual stream
+// start with `output_deviation`.
 void resolve_shared(TransformerOptions& o, double output_deviation) {
   o.attention.rotary = o.positions == PositionKind::kRotary;
   o.attention.alibi = o.positions == PositionKind::kAlibi;
@@ -207,7 +208,7 @@ Fields stored_fields(EncoderOptions& o) {
 }
 
 DecoderOptions resolve(DecoderOptions o) {
-  // GPT-2: what is added to the residual stream starts smaller, by the number of additions.
+  // As in GPT-2, weights whose output is added to the residual stream start smaller, by the number of additions.
   resolve_shared(o, o.init_deviation / std::sqrt(2.0 * static_cast<double>(o.layers)));
   return o;
 }

@@ -1,4 +1,4 @@
-// What a model is made of.
+// A model is made of these options.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ namespace headshare {
 enum class PositionKind { kLearned, kSinusoidal, kRotary, kAlibi, kNone };
 enum class ActivationKind { kGeluTanh, kGeluErf, kRelu, kSilu };
 
-// kPlain has `activation`; the gated ones bring their own.
+// kPlain has `activation`; the gated kinds have activations of their own.
 enum class FeedForwardKind { kPlain, kSwiglu, kGeglu };
 inline bool is_gated(FeedForwardKind kind) { return kind != FeedForwardKind::kPlain; }
 
-// Whether a block norms what its two parts read, as GPT-2 does, or what they were added to, as BERT does.
+// A block norms what its two sub-layers read, as GPT-2 does, or the sums that they were added to, as BERT does.
 enum class NormPlacement { kBefore, kAfter };
 
-// What decoders and encoders have in common.
+// Decoders and encoders have these options in common.
 struct TransformerOptions {
   int64_t vocabulary = 50257;  // V
   int64_t context = 256;       // longest T + cache
@@ -43,30 +43,31 @@ struct TransformerOptions {
                                                // the largest
 };
 
-// Layers with parameters of their own: `layers`, or as many as there are groups of layers that share theirs.
+// Returns the number of layers with parameters of their own: `layers`, or as many as there are groups of layers that
+// share theirs.
 int64_t own_layers(const TransformerOptions& options);
 
-// The width of token, position and segment embeddings and of what an output layer scores: W where the embedding is
-// factorised, else E.
+// Returns the width of token, position and segment embeddings and of what an output layer reads: W where the embedding
+// is factorised, else E.
 int64_t embedding_width(const TransformerOptions& options);
 
-// The attention of one of own_layers(); `resolved` options.
+// Returns the attention of one of own_layers() from `resolved` options.
 AttentionOptions layer_attention(const TransformerOptions& resolved, int64_t layer);
 
-// A decoder has nothing else.
+// A decoder has no other options.
 using DecoderOptions = TransformerOptions;
 
-// What a user sets of an encoder besides.
+// A user sets these options of an encoder besides.
 struct EncoderParts {
   int64_t segments = 2;  // kinds of tokens, such as a pair's first and second text; 0: not told apart
   TokenEmbeddingOptions embedding = {};
 };
 
-// Where a fine-tuned encoder reads its answer.
+// A fine-tuned encoder reads its answer from one of these.
 enum class TaskHeadKind {
   kNone,
   kText,   // the first token of each row, through the pooler
-  kWords,  // the same, and the means of two groups of tokens
+  kWords,  // that token, and the means of two groups of tokens
   kToken,  // every token
 };
 
@@ -78,10 +79,10 @@ struct TaskHeadOptions {
 
 const EnumNames<TaskHeadKind>& task_head_names();
 
-// What follows the pooler's layer: tanh in BERT, ReLU in DistilBERT.
+// The pooler's layer ends in tanh in BERT, in ReLU in DistilBERT.
 enum class PoolerActivation { kTanh, kRelu };
 
-// An encoder; as it is made, BERT's, but for dropout and sizes.
+// An encoder's default options are BERT's, except for dropout and sizes.
 struct EncoderOptions : TransformerOptions, EncoderParts {
   EncoderOptions();
 
@@ -92,27 +93,27 @@ struct EncoderOptions : TransformerOptions, EncoderParts {
   TaskHeadOptions task_head = {};
 };
 
-// Where a model's norms stand, where that is a choice.
+// Makes the option for where norms stand, of kinds that have the choice.
 Field norms_field(NormPlacement* target);
 
-// Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives, and of a decoder
-// for the placement of norms.
+// Lists every option that a user sets, the attention's included, except `vocabulary`, which the tokenizer gives, and in
+// a decoder the placement of norms.
 Fields fields(DecoderOptions& options);
 Fields fields(EncoderParts& parts);
 Fields fields(EncoderOptions& options);  // both, and the placement of norms
 
-// The same and the rest: what a checkpoint's config.json holds.
+// Lists those and the rest that a checkpoint's config.json holds.
 Fields stored_fields(DecoderOptions& options);
 Fields stored_fields(EncoderOptions& options);
 
-// Fills in defaults, hands positions and start values down to the attention options, checks sizes.
+// Fills in defaults, hands positions and start values down to the attention options and checks sizes. Throws Error.
 DecoderOptions resolve(DecoderOptions options);
 EncoderOptions resolve(EncoderOptions options);
 
 class ModelKind;
 
-// The kind of model that options of this type make (models/model_kind.h). A type of options without a kind of its own
-// does not link.
+// Returns the kind of model that options of this type make (models/model_kind.h). A type of options without a kind of
+// its own does not link.
 template <class Options>
 const ModelKind& kind_of();
 template <>
@@ -120,10 +121,10 @@ const ModelKind& kind_of<DecoderOptions>();
 template <>
 const ModelKind& kind_of<EncoderOptions>();
 
-// What an encoder learns from text.
+// An encoder learns one of these tasks from text.
 enum class EncoderTask { kMasked, kThreeWay };
 
-// An encoder of these with the head that learns this, resolved.
+// Returns the resolved options of an encoder with the head for a task.
 EncoderOptions encoder_with_head(const TransformerOptions& common, const EncoderParts& parts, EncoderTask task);
 
 }  // namespace headshare

@@ -1,11 +1,11 @@
-// Which kinds of position end at a model's context.
+// Some kinds of position end at a model's context.
 #pragma once
 
 #include "headshare/models/options.h"
 
 namespace headshare {
 
-// A table of positions has `context` rows; the other kinds go on.
+// Tells whether positions come from a table of `context` rows; the other kinds go on.
 inline bool has_position_limit(PositionKind positions) {
   return positions == PositionKind::kLearned || positions == PositionKind::kSinusoidal;
 }

@@ -1,5 +1,5 @@
-// Layers that share their parameters, and factorised embeddings: what they compute is what the same model computes
-// with its parameters written out.
+// A model whose layers share their parameters, or whose embedding is factorised, must compute what the same model
+// computes with its parameters written out.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -20,10 +20,10 @@ using testing::HasSubstr;
 
 constexpr int64_t kLayers = 6;
 
-// Of how many groups, and whether blocks are recomputed.
+// A Case has the number of groups, and whether blocks are recomputed.
 using Case = std::pair<int64_t, bool>;
 
-// What both models are asked: mean ids and targets, or those of a masked language model.
+// Both models get these ids and targets, as a language model or a masked one.
 Tensor ids() { return random_ids(2, 9, 13, 1); }
 Tensor targets() { return random_ids(2, 9, 13, 2); }
 SummedLoss loss_of(const Decoder& model) { return model->loss(ids(), targets()); }
@@ -38,7 +38,7 @@ Options with_dropout(Options options) {
   return options;
 }
 
-// "blocks.4.norm.weight" in a model of groups of 3: "blocks.1.norm.weight".
+// Returns the name in a model of groups: with groups of 3 "blocks.4.norm.weight" becomes "blocks.1.norm.weight".
 std::string shared_name(const std::string& name, int64_t group) {
   constexpr std::string_view kBlocks = "blocks.";
   if (!name.starts_with(kBlocks)) return name;
@@ -63,7 +63,7 @@ std::map<std::string, Tensor> gradients(const Model& model) {
   return all;
 }
 
-// Dropout included: each depth draws the masks that a layer of its own draws there.
+// Compares with dropout included: each depth draws the masks that a layer of its own draws there.
 template <class Model, class Options>
 void expect_written_out(Options options, const Case& one, Model (*make)(const Options&, uint64_t)) {
   Model own = make(options, 1);
@@ -117,7 +117,7 @@ TEST(SharedLayers, DrawOtherMasksAtEachDepth) {
   options.attention.attention_dropout = 0;
   Decoder model = small_decoder(options);
   prepare_training(model, /*recompute=*/false);
-  // Nothing but the mask differs between the depths: the block's parts give ones, whatever they read.
+  // Only the masks differ between the depths: the block's sub-layers give ones, whatever they read.
   const at::NoGradGuard no_grad;
   for (const Declared& one : declared_parameters(*model)) {
     const bool adds = one.name.ends_with("contract.bias");
@@ -173,7 +173,8 @@ TEST(SharedLayers, MayDifferInTheirKeyWidthsByGroup) {
               HasSubstr("6 numbers for 2 groups of layers that share their parameters"));
 }
 
-// albert-base: AlbertModel, AlbertForMaskedLM and albert-xxlarge of transformers.
+// The counts are those of AlbertForMaskedLM and AlbertModel of transformers for albert-base, and of AlbertModel for
+// albert-xxlarge.
 TEST(SharedLayers, AlbertHasTheParametersAlbertHas) {
   EncoderOptions options;
   options.vocabulary = 30000;
@@ -193,7 +194,7 @@ TEST(SharedLayers, AlbertHasTheParametersAlbertHas) {
   EXPECT_EQ(measure(resolve(options)).total_parameters, 222595584);
 }
 
-// A factorised embedding multiplied out is a usual one.
+// A factorised embedding equals a usual one that is its product.
 TEST(FactorisedEmbedding, IsTheEmbeddingOfItsProduct) {
   const at::NoGradGuard no_grad;
   for (const bool tied : {true, false}) {

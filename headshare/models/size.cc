@@ -15,20 +15,20 @@ namespace {
 
 constexpr double kFloatBytes = 4;
 
-constexpr double kHalfBytes = 2;  // of a bfloat16
+constexpr double kHalfBytes = 2;  // bytes of a bfloat16
 
 double tokens_of(const TrainingShape& shape) {
   return static_cast<double>(shape.batch) * static_cast<double>(shape.length);
 }
 
-// Values of one token in attention.
+// AttentionWidths count the values of one token in attention.
 struct AttentionWidths {
   double usual = 0;                                 // H D
-  double query = 0, key = 0, value = 0, heads = 0;  // of the problem that the scheme poses, and of its solution
+  double query = 0, key = 0, value = 0, heads = 0;  // widths of the problem that the scheme poses, and of its solution
 };
 
 // Asks the scheme itself, without memory, in the form that training uses. Heads may be far wider than E / H: as wide as
-// the key width of `collaborative`, as the model in `el_lossless`.
+// the key width in `collaborative`, as the model in `el_lossless`.
 AttentionWidths attention_widths(const AttentionOptions& options, int64_t length) {
   const DeclareOn meta(at::kMeta);
   const at::NoGradGuard no_grad;
@@ -44,10 +44,10 @@ AttentionWidths attention_widths(const AttentionOptions& options, int64_t length
           .heads = static_cast<double>(problem.heads * problem.value.size(3))};
 }
 
-// Bytes kept for the backward pass for each token of one block: two residual sums and the inputs of two norms, always
-// float32; their outputs, what attention reads and gives (at least four projections) and the feed-forward part, in
-// bfloat16 before its activation and after. In bfloat16 each of the three projections that read one norm's output
-// converts and keeps its own copy; where products widen it is a little less.
+// Returns the bytes kept for the backward pass for each token of one block: two residual sums and the inputs of two
+// norms, always float32; their outputs, the input and output of attention (at least four projections) and the
+// feed-forward sub-layer, in bfloat16 before its activation and after. In bfloat16 each of the three projections that
+// read one norm's output converts and keeps its own copy; where products widen it is a little less.
 double kept_per_token(const TransformerOptions& o, const AttentionWidths& widths, bool bf16) {
   const auto E = static_cast<double>(o.attention.d_model);
   const double attention = std::max(4 * widths.usual, widths.query + widths.key + widths.value + widths.heads);
@@ -55,8 +55,9 @@ double kept_per_token(const TransformerOptions& o, const AttentionWidths& widths
   return kFloatBytes * 4 * E + (bf16 ? kHalfBytes * (4 * E + inside) : kFloatBytes * (2 * E + inside));
 }
 
-// Values: scores of a chunk of tokens and their log-softmax, hidden states with their gradient, where the embedding is
-// factorised their projections too, and for tied embeddings the gradient of the one use beside the other's.
+// Counts values: logits of a chunk of tokens and their log-softmax, hidden states with their gradient, where the
+// embedding is factorised their projections too, and for tied embeddings the gradient of the one use beside the
+// other's.
 double output_layer(const TransformerOptions& o, const TrainingShape& shape) {
   const auto V = static_cast<double>(o.vocabulary);
   const auto W = static_cast<double>(embedding_width(o));
@@ -72,23 +73,24 @@ double stored_bytes(const TransformerOptions& o, int64_t parameters) {
   return kFloatBytes * (static_cast<double>(parameters) + sinusoids);
 }
 
-// Activations of a training step.
+// Returns the bytes of the activations of a training step.
 double step_bytes(const TransformerOptions& o, const TrainingShape& shape) {
   const double tokens = tokens_of(shape);
   const auto layers = static_cast<double>(o.layers);
   const AttentionWidths widths = attention_widths(o.attention, shape.length);
   const double block = tokens * kept_per_token(o, widths, shape.bf16);  // attention keeps no scores (docs/design/014)
   const double output = kFloatBytes * output_layer(o, shape);
-  // Where queries are wider than usual, their gradient and one product with it exceed what passes otherwise.
+  // If queries are wider than usual, their gradient and one product with it exceed all other temporary values.
   const double passing = kFloatBytes * tokens * 2 * std::max(0.0, widths.query - widths.usual);
-  // A recomputed block has its values only after the output layer has given up its own.
+  // A recomputed block gets its values only after the output layer has freed its own.
   return shape.recompute ? layers * kFloatBytes * tokens * static_cast<double>(o.attention.d_model) +
                                std::max(block + passing, output)
                          : layers * block + std::max(output, passing);
 }
 
-// Of one block either attention or the feed-forward part, then the output layer. Besides, hidden states: what came in,
-// its norm and what is added to it; the feed-forward part has those before attention too.
+// Returns the bytes of the larger of two: attention or the feed-forward sub-layer of one block, and the output layer.
+// Besides there are hidden states: the block's input, its norm and the change that is added; the feed-forward sub-layer
+// has those of attention too.
 double forward_bytes(const TransformerOptions& o, const TrainingShape& shape) {
   const double tokens = tokens_of(shape);
   const auto E = static_cast<double>(o.attention.d_model);
@@ -141,7 +143,7 @@ double training_bytes(const ModelOptions& o, const TrainingShape& shape) {
 }
 
 double evaluation_bytes(const ModelOptions& o, const TrainingShape& shape) {
-  // What looking up takes is gone before the first block.
+  // The memory of looking up is free again before the first block.
   return std::max(forward_bytes(o.kind().as_one_stack(o), shape), 2 * o.kind().lookup_bytes(o, shape));
 }
 

@@ -1,4 +1,4 @@
-// What a model takes, computed without allocating it.
+// These functions compute the parameters and the memory of a model without allocating it.
 #pragma once
 
 #include "headshare/metrics/model_size.h"
@@ -6,13 +6,13 @@
 
 namespace headshare {
 
-// Exact counts. Throws Error when the counts do not fit into 64 bits.
+// Counts exactly. Throws Error when the counts do not fit into 64 bits.
 ModelSize measure(const ModelOptions& resolved);
 
-// Bytes of the model alone: its parameters, and its table of sinusoids where it has one.
+// Returns the bytes of the model alone: its parameters, and its table of sinusoids where it has one.
 double parameter_bytes(const ModelOptions& resolved);
 
-// How a training run uses memory besides the parameters.
+// A TrainingShape says how a training run uses memory besides the parameters.
 struct TrainingShape {
   int64_t batch = 8;            // sequences in one micro-batch
   int64_t length = 256;         // tokens in a sequence
@@ -23,22 +23,22 @@ struct TrainingShape {
   bool bf16 = false;            // products in bfloat16 (Precision::kBf16)
 };
 
-// Bytes a training run needs at its peak: parameters, gradients, two Adam moments, all float32, and the activations of
-// a step or of an evaluation, whichever are more; shape.length is that of source and target alike. An estimate from the
-// shapes, within about a third of what is measured.
+// Estimates the bytes that a training run needs at its peak: parameters, gradients, two Adam moments, all float32, and
+// the activations of a step or of an evaluation, whichever are more; shape.length is that of source and target alike.
+// The estimate comes from the shapes and is within about a third of what is measured.
 double training_bytes(const ModelOptions& resolved, const TrainingShape& shape);
 
-// Bytes a forward pass without gradients needs besides the parameters, for shape.batch sequences: one block and the
-// output layer. An estimate, within about half of what is measured.
+// Estimates the bytes that a forward pass without gradients needs besides the parameters, for shape.batch sequences:
+// one block and the output layer. The estimate is within about half of what is measured.
 double evaluation_bytes(const ModelOptions& resolved, const TrainingShape& shape);
 
-// Sequences of shape.length that a run evaluates at once. Training batches are small in small recipes: about 4,096
-// tokens, or a whole training batch where that is more, as long as all scores stay below 256 MiB (a vocabulary of
-// scores for each token, where `scored` is not 0), and evaluation_bytes below 256 MiB or the activations of a training
-// step, whichever are more. At least 1.
+// Returns how many sequences of shape.length a run evaluates at once, at least 1. Training batches are small in small
+// recipes: this is about 4,096 tokens, or a whole training batch where that is more, as long as all logits stay below
+// 256 MiB (a vocabulary of logits for each token, where `scored` is not 0), and evaluation_bytes below 256 MiB or the
+// activations of a training step, whichever are more.
 int64_t evaluation_batch(const ModelOptions& resolved, const TrainingShape& shape);
 
-// Bytes decoding needs with a cache of batch x length tokens.
+// Returns the bytes that decoding needs with a cache of batch x length tokens.
 double decoding_bytes(const ModelOptions& resolved, int64_t batch, int64_t length);
 
 }  // namespace headshare

@@ -16,7 +16,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// The encoder table of the MHE paper, docs/mathematics.md#counts-of-the-mhe-paper: 12 layers, width 768, 12 heads.
+// The encoder table of the MHE paper, docs/mathematics.md#counts-of-the-mhe-paper, has 12 layers, width 768 and 12
+// heads.
 TEST(Size, TheEncoderTable) {
   const std::map<std::string, int64_t> table = {{"sha", 8847360},    {"mha", 28311552}, {"el_shared", 14155776},
                                                 {"mqa", 15335424},   {"skv", 21233664}, {"mhe_add", 8875008},
@@ -32,7 +33,7 @@ TEST(Size, TheEncoderTable) {
   }
 }
 
-// Layers of collaborative attention with key widths of their own: each counts by its own.
+// Layers of collaborative attention may have key widths of their own; each layer counts by its own.
 TEST(Size, LayersMayDifferInTheirKeyWidths) {
   DecoderOptions options = small_options("collaborative");
   options.layers = 3;
@@ -44,11 +45,12 @@ TEST(Size, LayersMayDifferInTheirKeyWidths) {
   EXPECT_EQ(measure(model->options()).cache_bytes_per_token, 4 * (3 * 16 + 4 + 16 + 4));
   options.layer_key_widths = {4, 16};
   EXPECT_THAT(error_message([&] { resolve(options); }), HasSubstr("2 numbers for 3 layers"));
-  options.attention.scheme = "mqa";  // says nothing about other schemes
+  options.attention.scheme = "mqa";  // key widths say nothing about other schemes
   EXPECT_TRUE(resolve(options).layer_key_widths.empty());
 }
 
-// transformers' BertModel without and with its pooler, and BertForMaskedLM, of bert-base-uncased.
+// The counts are those of BertForMaskedLM and of BertModel without and with its pooler, of transformers'
+// bert-base-uncased.
 TEST(Size, BertHasTheParametersBertHas) {
   EncoderOptions options;
   options.vocabulary = 30522;
@@ -66,7 +68,7 @@ TEST(Size, BertHasTheParametersBertHas) {
   EXPECT_EQ(size.cache_elements_per_token, 0);
 }
 
-// The scores of an encoder are those of its masked tokens alone.
+// An encoder has logits for its masked tokens alone.
 TEST(Size, TrainingAnEncoder) {
   EncoderOptions options;
   options.vocabulary = 30522;
@@ -112,7 +114,7 @@ TEST(Size, SinusoidsTakeMemoryButAreNotParameters) {
   EXPECT_EQ(measure(resolve(options)).total_parameters, parameters);
 }
 
-// Counting takes no memory, whatever is counted; what 64 bits cannot count is refused.
+// Counting takes no memory, whatever sizes are counted; counts beyond 64 bits are refused.
 TEST(Size, LargestOptions) {
   DecoderOptions options{.vocabulary = 1 << 30, .context = 1 << 24, .layers = 1};
   options.attention = {.d_model = 1 << 20, .heads = 1 << 16};
@@ -153,7 +155,7 @@ TEST(Size, TrainingGrowsWithWhatItIsMadeOf) {
     });
   };
   EXPECT_NEAR(batch(24) - batch(12), 2 * (batch(12) - batch(6)), 1);  // activations double, the rest stays
-  // Of the scores there is never more than a chunk.
+  // Logits are never held for more than a chunk of tokens.
   const auto vocabulary = [&](int64_t tokens) {
     return bytes([&](DecoderOptions& o, TrainingShape& s) {
       o.vocabulary = tokens;
@@ -195,12 +197,12 @@ TEST(Size, AStepOfAWideKeyWidthTakesWhatIsEstimated) {
   const Decoder model = small_decoder(options);
   const AllocationMeter meter;
   model->loss(ids, ids).sum.backward();
-  // Values and moments are not made here, gradients are.
+  // This test makes gradients, but no values and no moments.
   const double estimate = training_bytes(options, {.batch = 64, .length = 64}) - 3 * parameters;
   EXPECT_NEAR(estimate / static_cast<double>(meter.peak()), 1, 0.34);
 }
 
-// The rule of before, wherever it takes little memory or no more than a training step.
+// If a scheme has two forms, estimates use the form that training uses, here that of many queries.
 TEST(Size, EstimatesAskForTheFormThatTrainingUses) {
   const AddedScheme both{latent_scheme()};
   const AddedScheme many{latent_scheme<LatentForms::kManyQueries>("latent_many")};
@@ -213,7 +215,7 @@ TEST(Size, EstimatesAskForTheFormThatTrainingUses) {
   EXPECT_NE(training("latent"), training("latent_few"));
   const DecoderOptions decoder = resolve(small_options("latent"));
   expect_counted(small_decoder(decoder));
-  const int64_t kept = kLatentWidth + kTurnedWidth;  // of a token in each of two layers, whatever the form
+  const int64_t kept = kLatentWidth + kTurnedWidth;  // for a token in each of two layers, whatever the form
   EXPECT_EQ(decoding_bytes(decoder, 3, 10) - parameter_bytes(decoder), 3 * 10 * 2 * kept * 4);
 }
 
@@ -223,12 +225,12 @@ TEST(Size, EvaluationsTakeAboutFourThousandTokensAtOnce) {
   EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 24, .length = 256}), 24);
   EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 64, .length = 256}), 32);  // 256 MiB of scores
   EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 64, .length = 256, .scored = 0}), 64);
-  options.attention.d_model = 4096;  // more than 256 MiB, and less than a step
+  options.attention.d_model = 4096;  // evaluation takes more than 256 MiB, and less than a step
   options.attention.heads = 32;
   EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 16, .length = 256}), 16);
 }
 
-// A run with these sizes was promised 265 MiB and took 10.6 GB in its first evaluation.
+// An earlier version promised 265 MiB for a run with these sizes, and its first evaluation took 10.6 GB.
 TEST(Size, EvaluationsOfAWideKeyWidthTakeNoMoreThanAStep) {
   const DecoderOptions options = sized("collaborative", 131072);
   TrainingShape shape{.batch = 1, .length = 64};
@@ -237,7 +239,7 @@ TEST(Size, EvaluationsOfAWideKeyWidthTakeNoMoreThanAStep) {
   shape.batch = evaluation_batch(options, shape);
   EXPECT_THAT(shape.batch, testing::AllOf(testing::Ge(1), testing::Le(4)));
   EXPECT_LE(evaluation_bytes(options, shape), promised);
-  shape.batch = 64;  // the rule of before
+  shape.batch = 64;  // without a limit on the batch
   EXPECT_GT(evaluation_bytes(options, shape), 10 * promised);
 }
 

@@ -1,4 +1,4 @@
-// What a fine-tuned encoder answers with: one linear map from what its kind reads.
+// The task head gives a fine-tuned encoder's answer: one linear map from the hidden states that its kind reads.
 #pragma once
 
 #include "headshare/models/options.h"
@@ -10,8 +10,8 @@ class TaskHeadImpl : public Layer {
  public:
   explicit TaskHeadImpl(const EncoderOptions& resolved);
 
-  // W dropout(x) + b: [.., R] -> [.., C]; R is E, for words 3 E. A head that reads every token drops nothing, as
-  // BERT's.
+  // Returns W dropout(x) + b: [.., R] -> [.., C]; R is E, for words 3 E. A head that reads every token drops nothing,
+  // as BERT's.
   Tensor forward(const Tensor& x) const;
 
  private:

@@ -1,13 +1,13 @@
-// The loss of a student, put together of what it learns from a lesson.
+// The loss of a student has two parts, from the teacher's logits and from its hidden states.
 #pragma once
 
 #include "headshare/models/lesson.h"
 
 namespace headshare {
 
-// `found`, the loss of scores over `tokens` targets, and how.hidden times hidden_difference() for each of them, between
-// the student's last hidden states [tokens, E] and those of the lesson. Throws Error as that does; with a weight of 0
-// it is not formed.
+// Adds to `found`, the loss of logits over `tokens` targets, how.hidden times hidden_difference() for each of them,
+// between the student's last hidden states [tokens, E] and those of the lesson. Throws Error as hidden_difference()
+// does; with a weight of 0 it is not computed.
 SummedLoss taught_loss(const DistilledLoss& found, const Tensor& hidden, int64_t tokens, const Lesson& lesson,
                        const Learning& how);
 

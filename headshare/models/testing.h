@@ -1,4 +1,4 @@
-// For tests only: small decoders and encoders of every scheme.
+// For tests only: these functions make small decoders and encoders of every scheme.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace headshare {
 
-// 2 layers, 4 heads, width 16, 13 tokens, context 10.
+// Returns options with 2 layers, 4 heads, width 16, 13 tokens, context 10.
 inline DecoderOptions small_options(const std::string& scheme, PositionKind positions = PositionKind::kLearned) {
   DecoderOptions options{.vocabulary = 13, .context = 10, .layers = 2, .positions = positions};
   options.attention = {.scheme = scheme, .d_model = 16, .heads = 4};
@@ -31,7 +31,7 @@ inline bool supports(const std::string& scheme, PositionKind positions) {
   return positions != PositionKind::kRotary || why_not == nullptr || why_not(rotary).empty();
 }
 
-// Initialised, in evaluation mode.
+// Makes an initialised decoder in evaluation mode.
 inline Decoder small_decoder(const DecoderOptions& options, uint64_t seed = 1) {
   Decoder model(resolve(options));
   initialise(*model, seed);
@@ -39,7 +39,7 @@ inline Decoder small_decoder(const DecoderOptions& options, uint64_t seed = 1) {
   return model;
 }
 
-// The same sizes, with a masked-LM head and a pooler.
+// Returns the same sizes, with a masked-LM head and a pooler.
 inline EncoderOptions small_encoder_options(const std::string& scheme,
                                             PositionKind positions = PositionKind::kLearned) {
   EncoderOptions options;
@@ -54,7 +54,7 @@ inline EncoderOptions small_encoder_options(const std::string& scheme,
   return options;
 }
 
-// Initialised, in evaluation mode.
+// Makes an initialised encoder in evaluation mode.
 inline Encoder small_encoder(const EncoderOptions& options, uint64_t seed = 1) {
   Encoder model(resolve(options));
   initialise(*model, seed);
@@ -62,7 +62,7 @@ inline Encoder small_encoder(const EncoderOptions& options, uint64_t seed = 1) {
   return model;
 }
 
-// Values in every parameter, the biases too.
+// Puts random values into every parameter, the biases too.
 inline void randomise(const torch::nn::Module& model) {
   const at::NoGradGuard no_grad;
   for (const Declared& one : declared_parameters(model)) {
@@ -70,7 +70,7 @@ inline void randomise(const torch::nn::Module& model) {
   }
 }
 
-// Random in every parameter, in evaluation mode; with the sizes of small_options().
+// Makes a translator with random values in every parameter, in evaluation mode; with the sizes of small_options().
 inline EncoderDecoder random_translator(const std::string& scheme, const std::string& cross_scheme,
                                         PositionKind positions = PositionKind::kSinusoidal) {
   EncoderDecoderOptions options;
@@ -95,7 +95,7 @@ inline void zero_part(const torch::nn::Module& layer, const std::string& part) {
   }
 }
 
-// measure() says what the model's parameters say.
+// Checks that measure() gives the counts of the model's parameters.
 template <class Model>
 void expect_counted(const Model& model) {
   int64_t total = 0;
@@ -114,7 +114,8 @@ void expect_counted(const Model& model) {
   EXPECT_EQ(parameter_bytes(model->options()), 4.0 * static_cast<double>(total + sinusoids));
 }
 
-// Models of every scheme, which `make` makes with one seed, start what they have in common with the same values.
+// Checks that models of every scheme, which `make` makes with one seed, start the parameters they have in common with
+// the same values.
 template <class Make>
 void expect_shared_starts(const Make& make) {
   std::map<std::string, std::map<std::vector<int64_t>, Tensor>> seen;
@@ -130,12 +131,12 @@ void expect_shared_starts(const Make& make) {
   EXPECT_GT(shared, 200);
 }
 
-// int64 [rows, length] below `vocabulary`.
+// Returns random ids, int64 [rows, length], below `vocabulary`.
 inline Tensor random_ids(int64_t rows, int64_t length, int64_t vocabulary, uint64_t seed = 1) {
   return at::randint(vocabulary, {rows, length}, keyed_generator(at::kCPU, seed), at::kLong);
 }
 
-// "gqa_rotary" for the names of parameterised tests.
+// Names positions for parameterised tests, as in "gqa_rotary".
 inline std::string position_name(PositionKind kind) {
   DecoderOptions options{.positions = kind};
   return to_json(fields(options)).at("positions").get<std::string>();

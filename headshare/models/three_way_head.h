@@ -1,4 +1,5 @@
-// Tells for each token whether it is the text's own (HashFormers' pre-training, docs/mathematics.md).
+// The three-way head tells for each token whether it is the text's own (HashFormers' pre-training,
+// docs/mathematics.md).
 #pragma once
 
 #include "headshare/models/options.h"
@@ -6,11 +7,11 @@
 
 namespace headshare {
 
-// The classes, in the order of the scores.
+// The classes stand in the order of the logits.
 enum class ThreeWay : int64_t { kOriginal, kShuffled, kRandom };
 inline constexpr int64_t kThreeWayClasses = 3;
 
-// W dropout(h) + b.
+// The head computes W dropout(h) + b.
 class ThreeWayHeadImpl : public Layer {
  public:
   explicit ThreeWayHeadImpl(const EncoderOptions& resolved);

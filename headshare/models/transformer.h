@@ -1,4 +1,4 @@
-// Token and position embeddings below a stack of blocks: what decoder and encoder have in common.
+// Decoder and encoder have in common token and position embeddings below a stack of blocks.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@
 
 namespace headshare {
 
-// Declares what the token embedding consists of, `position_embedding` (with learned positions), `embedding_projection`
+// Declares the parameters of the token embedding, `position_embedding` (with learned positions), `embedding_projection`
 // (where the embedding is factorised) and `blocks`; the models derived from it declare the rest and then attach()
 // themselves to the clock. Layers that share their parameters are one block, applied at several depths.
 class TransformerImpl : public Layer {
  public:
   DropoutClock& clock() const { return *clock_; }
-  // The attention of a layer with parameters of its own, 0 .. layers() - 1; where layers share theirs, it runs at
-  // depth() / layers() depths.
+  // Returns the attention of a layer with parameters of its own, 0 .. layers() - 1; where layers share theirs, it runs
+  // at depth() / layers() depths.
   Attention attention(size_t layer) const { return blocks_->block(layer)->attention; }
   size_t layers() const { return blocks_->layers(); }
-  // How many blocks a token passes through.
+  // Returns how many blocks a token passes through.
   size_t depth() const { return blocks_->depth(); }
   c10::Device device() const { return embedding_->device(); }
 
@@ -30,25 +30,26 @@ class TransformerImpl : public Layer {
   // where tokenizer and embedding do not fit.
   void read_words(std::shared_ptr<const Tokenizer> tokenizer) { embedding_->read_words(std::move(tokenizer)); }
 
-  // What the token embedding gives for ids [N], without positions: [N, W].
+  // Returns the token embedding's vectors for ids [N], without positions: [N, W].
   Tensor token_vectors(const Tensor& ids) const {
     return embedding_->lookup({.ids = ids.unsqueeze(0)}, LookupGradient::kWhole).squeeze(0);
   }
 
-  // Blocks keep only their inputs and run again in the backward pass.
+  // With recomputation blocks keep only their inputs and run again in the backward pass.
   void set_recompute(bool on) { blocks_->set_recompute(on); }
 
  protected:
   TransformerImpl(const TransformerOptions& resolved, const TokenEmbeddingOptions& embedding = {});
 
-  // ids [B, T], the first at position `first` -> token plus position embedding [B, T, W].
+  // Maps ids [B, T], the first at position `first`, to the sum of token and position embedding [B, T, W].
   Tensor embed(const TokenIds& tokens, int64_t first, LookupGradient gradient = LookupGradient::kWhole) const;
 
-  // Embeddings [B, T, W], projected first where they are factorised -> [B, T, E]. `caches`, when given, holds one for
-  // each depth.
+  // Runs the blocks on embeddings [B, T, W], which are projected first where they are factorised: -> [B, T, E].
+  // `caches`, when given, holds one for each depth.
   Tensor through_blocks(const Tensor& x, const HeadMask& mask, std::vector<KvCache>* caches) const;
 
-  // What through_blocks gives at some places, int64 [N] among the B T, with less work: [B, T, W] -> [N, E].
+  // Gives the result of through_blocks() at some positions only, `places` int64 [N] among the B T, with less work: [B,
+  // T, W] -> [N, E].
   Tensor through_blocks_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const;
 
   const std::shared_ptr<DropoutClock>& shared_clock() const { return clock_; }
@@ -67,7 +68,7 @@ class TransformerImpl : public Layer {
   BlockStack blocks_{nullptr};
 };
 
-// [length, E]: sin and cos of position / 10000^(2i / E), interleaved (Vaswani et al., section 3.5).
+// Returns sines and cosines of position / 10000^(2i / E), interleaved (Vaswani et al., section 3.5): [length, E].
 Tensor sinusoids(int64_t length, int64_t width);
 
 }  // namespace headshare

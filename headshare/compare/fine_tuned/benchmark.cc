@@ -28,7 +28,7 @@ std::optional<double> in_per_cent(std::optional<double> goal, const FineTuneJob&
   return goal;
 }
 
-// What guessing reaches in each task, and in the mean of all where that is known of each.
+// Adds the score of guessing in each task, and in the mean of all where it is known of each.
 void add_guessing(const std::vector<BenchmarkTask>& tasks, Subject* subject) {
   double sum = 0;
   bool all = true;
@@ -41,7 +41,7 @@ void add_guessing(const std::vector<BenchmarkTask>& tasks, Subject* subject) {
   if (all) subject->chance = sum / static_cast<double>(tasks.size());
 }
 
-// The files of a task that has no place in the directory of a suite.
+// Names the files of a task that has no place in the directory of a suite.
 std::string named_files(const TaskFiles& files) {
   std::string text;
   for (const std::string* file : {&files.train, &files.validation, &files.test}) {
@@ -84,7 +84,7 @@ LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
   bool given = false;
   LoadedEncoder loaded;
   loaded.tokenizer = train_tokenizer(letters, [&given](std::string* chunk) {
-    *chunk = "a b c\n";  // with the special tokens eight
+    *chunk = "a b c\n";  // eight tokens with the special ones
     return !std::exchange(given, true);
   });
   TransformerOptions model = options.model;
@@ -92,7 +92,7 @@ LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
   model.layers = 1;
   model.attention.scheme = "mha";
   MaskedOptions masked = options.own<MaskedOptions>();
-  masked.encoder.embedding = {};  // a table, as the tokenizer is
+  masked.encoder.embedding = {};  // a table, as the tokenizer has a vocabulary
   loaded.model = Encoder(encoder_options(model, masked, EncoderTask::kMasked));
   initialise(*loaded.model, /*seed=*/0);
   return loaded;
@@ -112,7 +112,7 @@ Subject benchmark_subject(const ComparisonOptions& options, const std::vector<Be
   std::string fingerprints;
   for (const BenchmarkTask& task : tasks) {
     fingerprints += task.fingerprint;
-    if (!task.edition.empty()) subject.name += "-" + task.edition;  // SQuAD is a benchmark of one task
+    if (!task.edition.empty()) subject.name += "-" + task.edition;  // only SQuAD has editions, a benchmark of one task
     subject.data +=
         join_text(subject.data.empty() ? "" : ", ", task.name, " ", format_count(static_cast<double>(task.examples)),
                   " + ", format_count(static_cast<double>(task.validation_examples)));

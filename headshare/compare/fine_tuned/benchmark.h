@@ -1,4 +1,4 @@
-// What encoders are compared on by fine-tuning: its tasks, read once before any cell runs.
+// A benchmark is the tasks that encoders are compared on by fine-tuning; it is read once before any cell runs.
 #pragma once
 
 #include <optional>
@@ -14,20 +14,21 @@ namespace headshare {
 
 struct BenchmarkTask {
   std::string name;          // "glue/cola"
-  std::string edition = {};  // "v1.1" of SQuAD; "" of the others
+  std::string edition = {};  // "v1.1" for SQuAD; "" for the others
   int64_t examples = 0;
   int64_t validation_examples = 0;
-  std::string fingerprint = {};  // of the data that train and score models
+  std::string fingerprint = {};  // identifies the data that train and score models
   bool scores_test = false;
-  // In per cent, what the most frequent answer scores (FineTuneJob::guessing) on the validation and on the test part.
+  // Guessing the most frequent answer scores this many per cent (FineTuneJob::guessing) on the validation and on the
+  // test part.
   std::optional<double> guessing = {};
   std::optional<double> test_guessing = {};
   std::vector<std::string> notes = {};  // sentences about its data
-  double training_seconds = 0;          // of one cell, all learning rates; 0 where not asked for
+  double training_seconds = 0;          // of one cell with all learning rates; 0 where not asked for
 };
 
-// Reads the data of every task as the cells will, so that a mistake in the last one's file costs no night. Throws Error
-// in this command's words. With `timed` a few training steps of each task are measured.
+// A rehearsal reads the data of every task as the cells will, so that a mistake in the last one's file costs no night.
+// read_benchmark() throws Error in this command's words. With `timed` a few training steps of each task are measured.
 struct Rehearsal {
   const ComparisonOptions& options;
   const LoadedEncoder& encoder;
@@ -36,11 +37,12 @@ struct Rehearsal {
 };
 std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal);
 
-// An encoder with the context that `options` ask for, untrained and with a tokenizer that knows next to nothing: enough
-// to read the data before there are encoders.
+// Returns an untrained encoder with the context that `options` ask for and a tokenizer of a few letters: enough to read
+// the data before there are encoders.
 LoadedEncoder stand_in_encoder(const ComparisonOptions& options);
 
-// `encoders` is what is fine-tuned. Figures are of test parts where every task has one with labels.
+// Describes the benchmark on which `encoders` are fine-tuned. Figures come from the test parts where every task has one
+// with labels.
 Subject benchmark_subject(const ComparisonOptions& options, const std::vector<BenchmarkTask>& tasks,
                           const EncoderSet& encoders);
 

@@ -16,11 +16,11 @@
 namespace headshare {
 namespace {
 
-// What encoders learn from text.
+// Encoders learn one of these subjects from text.
 constexpr std::array kSubjects = {"masked-language-model", "three-way"};
 constexpr const char* kWidth = "feed-forward-width";
 
-// What has to be the same for every variant that is not made of it.
+// All variants must have the same values of these options, unless a variant sets one itself.
 constexpr std::array kShared = {"vocabulary", "layers",     "d-model", "heads",    "context",
                                 "positions",  "activation", "norms",   "segments", kWidth};
 
@@ -37,7 +37,7 @@ std::string why_missing(const Results& results, const CellKey& key) {
   return join_text("its training with seed ", key.seed, " is not finished");
 }
 
-// An encoder with what is compared of it.
+// A Description holds the properties of an encoder that are compared.
 struct Description {
   nlohmann::json options;
   std::string tokenizer;
@@ -54,7 +54,7 @@ std::string size_text(const nlohmann::json& options) {
   return join_text(number("layers"), " layers of ", number("d-model"), ", ", number("steps"), " steps");
 }
 
-// Throws Error where more than the variants' own options differs.
+// Throws Error where two encoders differ in more than their variants' own options.
 void check_same(const EncoderSet& set, const std::pair<Variant, Description>& first,
                 const std::pair<Variant, Description>& other) {
   const auto& [variant, one] = other;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kPerCent = 100;
 
-// Runs one after another as one: the share done grows from 0 to 1 over all of them.
+// ManyRuns reports runs that follow one another as one: the share done grows from 0 to 1 over all of them.
 class ManyRuns : public Observer {
  public:
   ManyRuns(Observer& listener, int64_t runs) : listener_(listener), runs_(runs) {}
@@ -41,13 +41,13 @@ class ManyRuns : public Observer {
   int64_t begun_ = 0;
 };
 
-// A model of one task with what the report needs of its training.
+// A TunedRun holds a model of one task and the figures of its training that the report needs.
 struct TunedRun {
   TunedModel model;
   double full_goal = 1;
   std::vector<CurvePoint> curve = {};
   int64_t best_step = 0;
-  int64_t examples = 0;  // seen in training
+  int64_t examples = 0;  // examples seen in training
 };
 
 class FineTunedCell {
@@ -71,7 +71,7 @@ class FineTunedCell {
   Cell run() {
     const WaitMeter machine = watch_machine();
     std::vector<TunedRun> best;
-    bool test_part = true;  // every task has one
+    bool test_part = true;  // whether every task has one
     for (const std::string& name : jobs_) {
       const std::unique_ptr<FineTuneJob> job = open(name);
       test_part = test_part && job->scores_test();
@@ -107,7 +107,7 @@ class FineTunedCell {
       return fine_tune(run_of(job, rate), home_of(job, rate), options_.keep_models, &progress_, stop_requested_);
     } catch (const Diverged&) {
       throw;
-    } catch (const Error& error) {  // nothing that another rate would do better
+    } catch (const Error& error) {  // another rate would not help
       throw Error(job.name() + ": " + in_fine_tuning_words(error.what()));
     }
   }
@@ -132,7 +132,7 @@ class FineTunedCell {
     return best;
   }
 
-  // The loss of the epoch that was best; evaluations are in the curve, one an epoch.
+  // Returns the validation loss of the best epoch; the curve has one evaluation for each epoch.
   static double best_loss(const std::string& name, const TunedRun& run) {
     for (const CurvePoint& point : run.curve) {
       if (point.step == run.best_step) return point.validation_loss;
@@ -141,7 +141,8 @@ class FineTunedCell {
                           "; delete this task's directory in the cell to train it again"));
   }
 
-  // The scores of the part that counts, then those of the task's relatives under their names: "mnli-mm accuracy".
+  // Returns the scores of the part that counts, then the scores of the task's relatives under their names: "mnli-mm
+  // accuracy".
   static std::vector<Score> metrics_of(const TunedRun& run, const PartScores& counts) {
     std::vector<Score> metrics = counts.scores;
     for (const PartScores& part : run.model.parts) {
@@ -203,7 +204,8 @@ class FineTunedCell {
     return cell;
   }
 
-  // Tasks are drawn for intervals where there is one seed; fewer say nothing of others.
+  // With one seed, intervals come from drawing tasks, if there are at least this many; fewer say nothing of other
+  // tasks.
   static constexpr size_t kFewestTasksToDraw = 5;
 
   const CellPlan& plan_;
@@ -217,7 +219,7 @@ class FineTunedCell {
   EncoderSet encoders_;
   fs::path checkpoint_;
   LoadedEncoder encoder_;
-  bool resumed_ = false;  // part of the training was another process's, whose waiting is not known
+  bool resumed_ = false;  // another process ran part of the training, and its waiting is not known
 };
 
 }  // namespace

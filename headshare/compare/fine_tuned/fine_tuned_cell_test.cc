@@ -25,7 +25,7 @@ std::string encoder_directory(const std::string& scheme, int64_t seed) {
   return join_text("cells/", scheme, "-seed", seed, "/checkpoints/best");
 }
 
-// A comparison of encoders of which `schemes` are finished with every seed, untrained as they are, below `home`.
+// Writes a comparison of encoders below `home`, in which `schemes` are finished with every seed though untrained.
 void write_encoders(const fs::path& home, const std::vector<std::string>& schemes,
                     const std::vector<int64_t>& seeds = {kSeed}) {
   Results results = loss_results({});
@@ -47,7 +47,7 @@ void write_encoders(const fs::path& home, const std::vector<std::string>& scheme
   write_file(home / "results.json", to_text(to_json(results)));
 }
 
-// A table of texts with and without a fox.
+// Writes a table of texts with and without a fox and returns its path.
 std::string fox_table(const fs::path& path, int rows) {
   std::string text = "text\tlabel\n";
   for (int i = 0; i < rows; ++i)
@@ -82,7 +82,7 @@ TEST_F(FineTunedCellTest, IsTheBestOfItsLearningRates) {
   const std::vector<CellPlan> plans = plan_variants(options, {scheme_variant("mha"), scheme_variant("sha")});
   ASSERT_EQ(plans.size(), 4u);
   EXPECT_EQ(plans[3].directory(), "sha-seed1");
-  // As a process of its own reads it.
+  // The process of a cell reads its plan in this way.
   const CellPlan plan = plan_from_json(to_json(plans[2]), "plan");
   const Cell cell = run_fine_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
   EXPECT_EQ(cell.key, plans[2].key);
@@ -104,7 +104,7 @@ TEST_F(FineTunedCellTest, IsTheBestOfItsLearningRates) {
   const std::optional<Cell> again = finished_cell(home_.path(), plans[2].key);
   ASSERT_TRUE(again);
   EXPECT_EQ(to_json(*again), to_json(cell));
-  // Once more: nothing is trained, everything is as it was but for the measured memory.
+  // A second run trains nothing and finds everything as it was except for the measured memory.
   Cell repeated = run_fine_tuned_cell(plan, home_.path(), at::kCPU, silent_, [] { return false; });
   repeated.peak_memory_bytes = cell.peak_memory_bytes;
   EXPECT_EQ(repeated.waited, WaitShares());  // nothing was trained again
@@ -127,7 +127,7 @@ TEST_F(FineTunedCellTest, ARateThatDivergesIsPassedOver) {
 TEST_F(FineTunedCellTest, EncodersAreLookedForByScheme) {
   const EncoderSet encoders = find_encoders(home_.path() / "encoders");
   EXPECT_THAT(encoders.seeds, ElementsAre(kSeed));
-  for (const int64_t seed : {0, 7}) {  // one encoder serves all of them
+  for (const int64_t seed : {0, 7}) {  // one encoder serves all seeds
     EXPECT_EQ(encoder_of(encoders, "sha", seed), home_.path() / "encoders" / encoder_directory("sha", kSeed));
   }
   EXPECT_EQ(first_encoder(encoders, "sha"), encoder_of(encoders, "sha", 0));
@@ -151,7 +151,7 @@ TEST_F(FineTunedCellTest, EachSeedBeginsWithTheEncoderOfThatSeed) {
     EXPECT_EQ(cell.encoder_seed, plan.key.seed);
     EXPECT_EQ(finished_cell(home_.path(), plan.key)->encoder_seed, plan.key.seed);
   }
-  // A seed whose encoder is gone is missing, and the others serve.
+  // If the encoder of one seed is gone, that seed is missing and the others serve.
   fs::remove(home_.path() / "encoders" / encoder_directory("sha", 1) / "model.safetensors");
   const EncoderSet damaged = find_encoders(home_.path() / "encoders");
   EXPECT_TRUE(damaged.has("sha"));

@@ -1,5 +1,5 @@
-// Encoders that are pre-trained, or that there are, and fine-tuned: --task glue, superglue, squad, classify, pair,
-// regress.
+// This method fine-tunes encoders, which it pre-trains where there are none: --task glue, superglue, squad, classify,
+// pair, regress.
 
 #include <algorithm>
 
@@ -24,14 +24,14 @@
 namespace headshare {
 namespace {
 
-// Whether a scheme stands for itself in --schemes, not only as one of "all".
+// Tells whether --schemes names a scheme itself, not only as one of "all".
 bool is_named(const ComparisonOptions& options, const std::string& scheme) {
   const auto& names = options.schemes;
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return name != "all" && scheme_record(name).name == scheme; });
 }
 
-// Whether a variant was asked for by its scheme or its embedding.
+// Tells whether a variant was asked for by its scheme or its embedding.
 bool is_named(const ComparisonOptions& options, const Variant& variant) {
   const auto& names = options.embeddings;
   const bool embedding = std::any_of(names.begin(), names.end(),
@@ -39,7 +39,8 @@ bool is_named(const ComparisonOptions& options, const Variant& variant) {
   return embedding || is_named(options, variant.name.substr(0, variant.name.find('+')));
 }
 
-// What to fine-tune: the chosen variants, of --encoders also those that are more than a scheme of `all`.
+// Returns the variants to fine-tune: the chosen ones and, with `all`, also the encoders of --encoders that are more
+// than a scheme.
 std::vector<Variant> wanted_variants(const ComparisonOptions& options, const EncoderSet& encoders) {
   std::vector<Variant> wanted = chosen_variants(options);
   const bool all = std::find(options.schemes.begin(), options.schemes.end(), "all") != options.schemes.end();
@@ -50,8 +51,8 @@ std::vector<Variant> wanted_variants(const ComparisonOptions& options, const Enc
   return wanted;
 }
 
-// Without those that --encoders lacks: refused where they were asked for by name, else left out in words; what could
-// not be pre-trained here stays, to be a failed cell with its reason.
+// Returns the wanted variants without those that --encoders lacks: Error where such a variant was asked for by name,
+// else a notice. A variant that could not be pre-trained here stays, to be a failed cell with its reason.
 std::vector<Variant> variants_to_fine_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
   std::vector<Variant> variants;
   for (const Variant& one : wanted_variants(options, encoders)) {
@@ -65,7 +66,7 @@ std::vector<Variant> variants_to_fine_tune(const ComparisonOptions& options, con
     } else if (encoders.has(one.name) || (!has_encoders(options) && missing != encoders.missing.end())) {
       variants.push_back(one);
     } else if (has_encoders(options) && named) {
-      first_encoder(encoders, one.name);  // says why there is none
+      first_encoder(encoders, one.name);  // throws and says why there is none
     } else if (missing != encoders.missing.end()) {
       notice(join_text(one.name, " is left out: there is no encoder of it in ", encoders.home.string(), ": ",
                        missing->second));
@@ -82,7 +83,7 @@ std::vector<Variant> with_encoder(std::vector<Variant> variants, const EncoderSe
   return variants;
 }
 
-// The call that trains the encoders of `call`, or goes on with it; there may be more variants than before.
+// Returns the call that trains the encoders of `call`, or goes on with it; there may be more variants than before.
 ComparisonCall pre_training_call(const ComparisonCall& call, ComparisonHost& host) {
   const fs::path own = call.out / kEncoders;
   const ComparisonOptions wanted = pre_training(call.options);
@@ -92,7 +93,7 @@ ComparisonCall pre_training_call(const ComparisonCall& call, ComparisonHost& hos
   made.resume = begun;
   made.latex = false;
   made.options = begun ? host.begun(own).options : wanted;
-  // One encoder for all seeds serves added ones, too.
+  // If one encoder serves all seeds, it serves added ones, too.
   const int64_t seeds = made.options.seeds == 1 ? 1 : std::max(made.options.seeds, wanted.seeds);
   made.adds =
       made.options.schemes != wanted.schemes || made.options.variants != wanted.variants || made.options.seeds != seeds;
@@ -105,7 +106,7 @@ ComparisonCall pre_training_call(const ComparisonCall& call, ComparisonHost& hos
 void pre_train(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host) {
   ComparisonCall encoders = pre_training_call(call, host);
   notice("encoders first, in " + encoders.out.string());
-  // What an earlier call left is forgotten once the encoders' text and time are checked, too.
+  // An earlier comparison is forgotten only after the encoders' text and time are checked, too.
   compare(encoders, host, [&] {
     if (!call.resume) begin_anew(call, kept, host, Encoders::kKept);
   });
@@ -127,7 +128,7 @@ double unfinished_seconds(const std::vector<CellPlan>& plans, const fs::path& ho
   return cell * static_cast<double>(left);
 }
 
-// What a finished cell was fine-tuned from must be what its encoder is now.
+// Checks for every finished cell that its encoder is still the one it was fine-tuned from.
 void note_finished(const std::vector<CellPlan>& plans, const EncoderSet& encoders, const fs::path& home) {
   for (const CellPlan& plan : plans) {
     if (!finished_cell(home, plan.key)) continue;
@@ -143,7 +144,7 @@ void resolve_precisions(c10::Device device, ComparisonOptions* options) {
   options->train.precision = resolve_precision(options->train.precision, device);
 }
 
-// Every seed that may be fine-tuned begins with an encoder.
+// Throws Error unless every seed that may be fine-tuned has an encoder to begin with.
 void check_seeds(const ComparisonOptions& options, const EncoderSet& encoders) {
   const int64_t seeds = options.until_decided > 0 ? options.max_seeds : options.seeds;
   const auto first = static_cast<int64_t>(options.train.seed);
@@ -151,14 +152,14 @@ void check_seeds(const ComparisonOptions& options, const EncoderSet& encoders) {
   encoder_seed(encoders, first + seeds - 1);
 }
 
-// The options of the cells: the encoders are there by now.
+// Returns the options of the cells, which name the encoders' directory.
 ComparisonOptions with_encoders(const ComparisonCall& call) {
   ComparisonOptions options = call.options;
   if (!has_encoders(options)) options.own<FineTuningOptions>().encoders = (call.out / kEncoders).string();
   return options;
 }
 
-// The comparison of encoders that there are.
+// PreparedFineTuning is a comparison whose encoders exist.
 class PreparedFineTuning : public PreparedComparison {
  public:
   PreparedFineTuning(const ComparisonCall& call, EncoderSet encoders, c10::Device device, bool has_begun)
@@ -169,7 +170,7 @@ class PreparedFineTuning : public PreparedComparison {
     const std::vector<Variant> there = with_encoder(variants_, encoders_);
     check_seeds(call.options, encoders_);
     check_comparable(encoders_, there);
-    chosen_references(options_, variants_);  // refuses a name that is not among them, before anything is forgotten
+    chosen_references(options_, variants_);  // refuses an unknown name before anything is forgotten
     const std::vector<BenchmarkTask> tasks =
         read_benchmark({.options = options_,
                         .encoder = load_encoder_model(first_encoder(encoders_, there.front().name)),
@@ -192,7 +193,7 @@ class PreparedFineTuning : public PreparedComparison {
     cells.seeds = options.seeds;
     return plan_variants(cells, variants_);
   }
-  // The steps of fine-tuning are equal, whatever was made so for their encoders.
+  // The steps of fine-tuning are equal, even if time was made equal for the encoders.
   std::string match() const override {
     return encoders_.parameters_matched() ? encoders_.match : match_name(Match::kSteps);
   }
@@ -201,15 +202,15 @@ class PreparedFineTuning : public PreparedComparison {
 
  private:
   EncoderSet encoders_;
-  ComparisonOptions options_;  // of the cells
+  ComparisonOptions options_;  // the options of the cells
   std::vector<Variant> variants_;
   bool has_begun_;
-  std::vector<CellPlan> first_;  // of the first seeds
+  std::vector<CellPlan> first_;  // the cells of the first seeds
   Subject subject_;
   Forecast forecast_;
 };
 
-// The encoders that are there and would be fine-tuned, as fine-tuning begins with them.
+// Outlines the encoders that exist and would be fine-tuned, as fine-tuning begins with them.
 Outline encoders_outline(const ComparisonOptions& options) {
   Outline outline{.heading = "encoder", .caches = false, .models = {}, .sentence = {}};
   const FineTuningOptions& tuning = options.own<FineTuningOptions>();
@@ -248,7 +249,7 @@ class FineTunedMethod : public ComparisonMethod {
 
   void check(const ComparisonOptions& options) const override {
     check_pre_training(options);
-    if (has_encoders(options)) return;  // their own comparison says what they are
+    if (has_encoders(options)) return;  // their own comparison chose the variants
     std::vector<Variant> variants = chosen_variants(options);
     std::erase_if(variants, [](const Variant& one) { return !is_trained(one.scheme); });
     chosen_references(options, variants);
@@ -272,8 +273,7 @@ class FineTunedMethod : public ComparisonMethod {
     return PreparedFineTuning(call, std::move(encoders), device, /*has_begun=*/false).forecast();
   }
 
-  // Encoders that are not there are pre-trained first, into OUT/encoders, once the tasks' data was read and found in
-  // order.
+  // Missing encoders are pre-trained first, into OUT/encoders, once the tasks' data was read and found in order.
   std::unique_ptr<PreparedComparison> prepare(ComparisonCall& call, KeptInputs& kept,
                                               ComparisonHost& host) const override {
     const bool trained = has_encoders(call.options);

@@ -27,7 +27,7 @@ ComparisonOptions pre_training(const ComparisonOptions& options) {
   encoders.peop = false;
   encoders.schemes.clear();
   for (const Variant& one : attention_variants(options)) {
-    const bool plain = one.name == one.scheme;  // the rest stands in --variants
+    const bool plain = one.name == one.scheme;  // the other variants stand in --variants
     if (plain && is_trained(one.scheme)) encoders.schemes.push_back(one.scheme);
   }
   return encoders;

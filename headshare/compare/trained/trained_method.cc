@@ -1,4 +1,4 @@
-// Models that are trained from the beginning.
+// This method trains models from the beginning.
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
@@ -46,7 +46,7 @@ double measured_seconds(const std::vector<CellPlan>& plans, const Experiment& ex
   });
 }
 
-// A step with a teacher takes more than one without, which readers of a table must know.
+// Says that models learn from a teacher, because a step with a teacher takes longer than one without.
 std::string teacher_sentence(const DistillationOptions& distillation) {
   const Distillation& how = distillation.learning.scores;
   const double hidden = distillation.learning.hidden;
@@ -96,7 +96,7 @@ class PreparedTraining : public PreparedComparison {
   ComparisonOptions options_;
   std::unique_ptr<Experiment> experiment_;
   Subject subject_;
-  std::vector<CellPlan> first_;  // of the first seeds
+  std::vector<CellPlan> first_;  // the cells of the first seeds
   Forecast forecast_;
 };
 

@@ -18,8 +18,8 @@ class HashAdd : public SignatureEmbedding {
         host_(std::move(host)) {}
 
  private:
-  // Dropout is on the matrices: one mask for the whole batch, as in the authors' code. W_1 b + W_0 (1 - b) is
-  // (W_1 - W_0) b + W_0 1: one product instead of two.
+  // Dropout acts on the matrices, with one mask for the whole batch, as in the authors' code. W_1 b + W_0 (1 - b) is
+  // (W_1 - W_0) b + W_0 1, one product instead of two.
   Tensor code(const Tensor& bits, const Tensor&) const override {
     const Tensor one = host_.dropout(one_, /*part=*/1);
     const Tensor zero = host_.dropout(zero_, /*part=*/2);

@@ -7,10 +7,11 @@
 namespace headshare {
 namespace {
 
-// Of the factors that places put on characters: mhe_mul's heads, which the same factors tell apart, start so, too.
+// The factors that positions put on characters start with this deviation, as the factors that separate mhe_mul's heads
+// do.
 constexpr double kPositionDeviation = 0.5;
 
-// The code points of a word, at most `most`.
+// Cuts a word into its code points, at most `most`.
 WordPieces::Cut first_characters(int64_t most) {
   return [most](const std::string& word, std::vector<int32_t>* code_points) {
     size_t at = 0;

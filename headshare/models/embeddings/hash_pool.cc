@@ -25,7 +25,7 @@ class HashPool : public SignatureEmbedding {
     return (host_.dropout(picked, /*part=*/1) * weights_.softmax(0)).sum(1);
   }
 
-  // Which row each chunk picks, int64 [n, C]: the chunk's bits as a number, and 1; of special tokens 0.
+  // Returns the row that each chunk picks, int64 [n, C]: the chunk's bits as a number, plus 1; 0 for special tokens.
   Tensor numbers(const Tensor& bits, const Tensor& types) const {
     std::vector<Tensor> columns;
     for (int64_t begin = 0; begin < bits_; begin += chunk_bits_) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kSmallestNorm = 1e-8;
 
-// Rows minus their means, of length 1; rows of equal numbers become 0.
+// Returns rows minus their means, scaled to length 1; rows of equal numbers become 0.
 Tensor standardised(const Tensor& rows) {
   const Tensor centred = rows - rows.mean(1, /*keepdim=*/true);
   return centred / centred.norm(2, {1}, /*keepdim=*/true).clamp_min(kSmallestNorm);

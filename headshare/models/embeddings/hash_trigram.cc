@@ -8,7 +8,7 @@
 namespace headshare {
 namespace {
 
-// The rows of the trigrams seen so far, numbered in the order in which they came.
+// A TrigramTable holds the rows of the trigrams seen so far, numbered in the order in which they came.
 class TrigramTable {
  public:
   TrigramTable(int64_t hashes, int64_t rows) : hashes_(hashes), rows_(rows) {}
@@ -24,7 +24,7 @@ class TrigramTable {
     }
   }
 
-  // int64 [trigrams, hashes].
+  // Returns the rows of all trigrams on a device, int64 [trigrams, hashes].
   const Tensor& on(c10::Device device) {
     if (!picked_.defined()) picked_ = at::empty({0, hashes_}, at::kLong);
     picked_ = picked_.to(device);

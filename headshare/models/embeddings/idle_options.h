@@ -1,4 +1,4 @@
-// Options of token embeddings that would be set for nothing.
+// Each kind of token embedding ignores some options, and setting an option that is ignored is an error.
 #pragma once
 
 #include <vector>

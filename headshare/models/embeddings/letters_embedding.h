@@ -1,4 +1,4 @@
-// What the kinds that read letters have in common: the words' pieces, and the rows of `special_embedding`.
+// Embeddings that read letters have in common the words' pieces and the rows of `special_embedding`.
 #pragma once
 
 #include "headshare/models/embeddings/word_pieces.h"
@@ -7,7 +7,7 @@ namespace headshare {
 
 class LettersEmbedding : public TokenEmbedding {
  public:
-  // Each different word of a batch is put together once. Throws Error for ids below 0: no signature stands for a word.
+  // Computes each different word of a batch once. Throws Error for ids below 0, whose signatures stand for no word.
   Tensor lookup(const TokenIds& tokens, LookupGradient gradient) const final;
   void read_words(std::shared_ptr<const Tokenizer> tokenizer) final { pieces_.read_words(std::move(tokenizer)); }
   c10::Device device() const final { return specials_.device(); }

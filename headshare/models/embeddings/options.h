@@ -1,4 +1,4 @@
-// Which kind of token embedding an encoder has.
+// TokenEmbeddingOptions say which kind of token embedding an encoder has, and its sizes.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +22,26 @@ enum class TokenEmbeddingKind {
 
 struct TokenEmbeddingOptions {
   TokenEmbeddingKind kind = TokenEmbeddingKind::kTable;
-  int64_t buckets = kHashBuckets;     // N of hash-emb: a word's bucket by its hash family, and the remainder by N
-  int64_t bits = Signature::kBits;    // B of the others: the first so many bits of a signature
+  int64_t buckets = kHashBuckets;     // N of hash-emb: a word's bucket is the number from its hash family modulo N
+  int64_t bits = Signature::kBits;    // B of the other kinds: they read the first B bits of a signature
   int64_t chunk_bits = kChunkBits;    // c of hash-pool
   int64_t trigram_rows = 8000;        // v of hash-trigram
   int64_t trigram_hashes = 10;        // m of hash-trigram: rows that a trigram picks
-  int64_t character_buckets = 16384;  // of each hash function of hash-characters
-  int64_t word_characters = 64;       // of a word that hash-characters reads
+  int64_t character_buckets = 16384;  // buckets of each hash function of hash-characters
+  int64_t word_characters = 64;       // characters of a word that hash-characters reads
 };
 
-// Whether words are hashed, so that there is no vocabulary.
+// Tells whether words are hashed, so that there is no vocabulary.
 inline bool is_hashed(const TokenEmbeddingOptions& options) { return options.kind != TokenEmbeddingKind::kTable; }
 
-// Whether the words themselves are read, by their letters; no signature stands for a word then.
+// Tells whether the kind reads the words themselves, by their letters; no signature stands for a word then.
 inline bool reads_letters(TokenEmbeddingKind kind) {
   return kind == TokenEmbeddingKind::kHashTrigram || kind == TokenEmbeddingKind::kHashCharacters;
 }
 
 Fields fields(TokenEmbeddingOptions& options);
 
-// The names of fields that say nothing about embeddings of this kind.
+// Names the fields that embeddings of this kind do not read.
 std::vector<std::string> idle_fields(TokenEmbeddingKind kind);
 
 // Throws Error where the options do not fit one another or vectors of `width` numbers.

@@ -1,4 +1,4 @@
-// What the kinds that read signatures have in common: the words' codes, and the rows of `type_embedding`.
+// Embeddings that read signatures have in common the words' codes and the rows of `type_embedding`.
 #pragma once
 
 #include "headshare/models/embeddings/word_codes.h"
@@ -7,7 +7,7 @@ namespace headshare {
 
 class SignatureEmbedding : public TokenEmbedding {
  public:
-  // code + S[type].
+  // Returns code + S[type] for each token.
   Tensor lookup(const TokenIds& tokens, LookupGradient gradient) const final;
   void read_words(std::shared_ptr<const Tokenizer> tokenizer) final { codes_.read_words(std::move(tokenizer)); }
   c10::Device device() const final { return types_.device(); }
@@ -16,7 +16,7 @@ class SignatureEmbedding : public TokenEmbedding {
   SignatureEmbedding(const TokenEmbeddingOptions& options, const EmbeddingSize& size, const EmbeddingHost& host);
 
  private:
-  // Of the first B bits of signatures, float [n, B], and their types, int64 [n]: -> [n, W].
+  // Maps the first B bits of signatures, float [n, B], and their types, int64 [n], to vectors [n, W].
   virtual Tensor code(const Tensor& bits, const Tensor& types) const = 0;
 
   Tensor types_;  // [6, W]

@@ -1,4 +1,4 @@
-// For tests: a token embedding without a model around it.
+// For tests only: a MadeEmbedding is a token embedding without a model around it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -19,14 +19,14 @@ inline std::shared_ptr<Tokenizer> hash_tokenizer(TokenizerKind kind = TokenizerK
   return train_tokenizer({.kind = kind}, [](std::string*) { return false; });
 }
 
-// int64 [1, T].
+// Returns the ids of a text, int64 [1, T].
 inline Tensor id_row(const Tokenizer& tokenizer, const std::string& text) {
   std::vector<int64_t> ids;
   for (const int32_t id : tokenizer.encode(text)) ids.push_back(id);
   return at::tensor(ids, at::kLong).unsqueeze(0);
 }
 
-// A module of parameters alone; dropout is what a test makes of it, else none.
+// A ParameterHost is a module of parameters alone; a test may set its dropout, else there is none.
 class ParameterHost : public Layer {
  public:
   std::function<Tensor(const Tensor&, uint64_t part)> dropout = [](const Tensor& x, uint64_t) { return x; };

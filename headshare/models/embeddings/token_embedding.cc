@@ -23,7 +23,7 @@ const EnumNames<TokenEmbeddingKind>& kind_names() {
   return names;
 }
 
-// Which kinds read a field.
+// Lists the kinds that read each field.
 const std::vector<std::pair<std::string, std::vector<TokenEmbeddingKind>>>& readers() {
   using Kind = TokenEmbeddingKind;
   static const std::vector<std::pair<std::string, std::vector<Kind>>> readers = {

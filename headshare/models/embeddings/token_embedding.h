@@ -1,4 +1,4 @@
-// How ids become vectors: one interface, a file for each kind.
+// A token embedding turns ids into vectors: one interface, a file for each kind.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace headshare {
 
-// Of what is looked up, from the ids that were looked up.
+// A LookupGradient says how the gradient of looked-up rows is stored.
 enum class LookupGradient {
   kWhole,  // as large as the table
   kRows,   // sparse: added to a few rows of the gradient that a tied output layer gives; nothing else may be the only
            // one
 };
 
-// What is looked up.
+// A lookup reads these ids.
 struct TokenIds {
   Tensor ids;                    // int64 [B, T]
   Tensor loose_signatures = {};  // int64 [K, 2], upper and lower halves of what stands for no word: row k belongs to
@@ -31,7 +31,7 @@ class TokenEmbedding {
 
   virtual Tensor lookup(const TokenIds& tokens, LookupGradient gradient) const = 0;  // -> [B, T, W]
 
-  // What an output layer that is tied to it scores tokens with, [V, W]. Throws Error for kinds without a vocabulary.
+  // Returns the rows [V, W] from which a tied output layer forms logits. Throws Error for kinds without a vocabulary.
   virtual const Tensor& table() const;
 
   // Kinds that hash ask this tokenizer for the words behind ids. Throws Error where the tokenizer does not fit: a
@@ -41,15 +41,16 @@ class TokenEmbedding {
   virtual c10::Device device() const = 0;
 };
 
-// The model around an embedding.
+// An EmbeddingHost is the model around an embedding.
 struct EmbeddingHost {
   // Declares a parameter of the model itself, so that its name in checkpoints has no prefix.
   std::function<Tensor(const std::string& name, at::IntArrayRef sizes, Init start)> declare;
-  // The model's dropout; `part` numbers the masks of one pass, from 1 on.
+  // Applies the model's dropout; `part` numbers the masks of one pass, from 1 on.
   std::function<Tensor(const Tensor& x, uint64_t part)> dropout;
 };
 
-// V and W: the rows of a table, and the width of what is looked up. Parameters start from N(0, deviation^2).
+// An EmbeddingSize has V and W: the rows of a table, and the width of the vectors. Parameters start from N(0,
+// deviation^2).
 struct EmbeddingSize {
   int64_t vocabulary, width;
   double deviation;
@@ -58,42 +59,43 @@ struct EmbeddingSize {
 std::shared_ptr<TokenEmbedding> make_token_embedding(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                                      EmbeddingHost host);
 
-// `token_embedding` [V, W].
+// Declares `token_embedding` [V, W].
 std::shared_ptr<TokenEmbedding> make_table_embedding(const EmbeddingSize& size, const EmbeddingHost& host);
 
-// The four of HashFormers (Xue and Aletras, EMNLP 2022; docs/mathematics.md#hashed-embeddings). Ids are those of a
-// HashTokenizer. All but the first add a row `type_embedding` [6, W]: one for each special token, whose signature is 0,
-// and the last for all words.
+// The next four are those of HashFormers (Xue and Aletras, EMNLP 2022; docs/mathematics.md#hashed-embeddings). Ids come
+// from a HashTokenizer. All but the first add a row of `type_embedding` [6, W]: one for each special token, whose
+// signature is 0, and the last for all words.
 
-// `bucket_embedding` [N + 5, W]: a row for each special token and each bucket.
+// Declares `bucket_embedding` [N + 5, W]: a row for each special token and each bucket.
 std::shared_ptr<TokenEmbedding> make_hash_emb(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                               const EmbeddingHost& host);
 
-// `chunk_embedding` [2^c + 1, W] and `chunk_weights` [C, W]: the C = ceil(B / c) chunks of a signature pick a row each,
-// 1 + their number, special tokens row 0 for all; rows are averaged with softmax weights over the chunks, in each
-// dimension by itself.
+// Declares `chunk_embedding` [2^c + 1, W] and `chunk_weights` [C, W]: the C = ceil(B / c) chunks of a signature pick a
+// row each, 1 + their number, special tokens row 0 for all; rows are averaged with softmax weights over the chunks, in
+// each dimension by itself.
 std::shared_ptr<TokenEmbedding> make_hash_pool(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                                EmbeddingHost host);
 
-// `bit_embedding_one` and `bit_embedding_zero` [W, B]: (W_1 b + W_0 (1 - b)) / sqrt(B) for the bits b.
+// Declares `bit_embedding_one` and `bit_embedding_zero` [W, B]; a vector is (W_1 b + W_0 (1 - b)) / sqrt(B) for the
+// bits b.
 std::shared_ptr<TokenEmbedding> make_hash_add(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                               EmbeddingHost host);
 
-// `bit_projection` [W, B]: dimension j is Pearson's correlation of the bits with row j; 0 for equal bits.
+// Declares `bit_projection` [W, B]; dimension j is Pearson's correlation of the bits with row j, 0 for equal bits.
 std::shared_ptr<TokenEmbedding> make_hash_proj(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                                const EmbeddingHost& host);
 
 // The next two read the words themselves. Special tokens have rows of `special_embedding` [5, W].
 
-// `trigram_embedding` [v, W]: the sum of the rows that the trigrams of a word pick (text/hash/trigrams.h), m each, as
-// in T-FREE (Deiseroth et al., EMNLP 2024).
+// Declares `trigram_embedding` [v, W]; a vector is the sum of the rows that the trigrams of a word pick
+// (text/hash/trigrams.h), m each, as in T-FREE (Deiseroth et al., EMNLP 2024).
 std::shared_ptr<TokenEmbedding> make_hash_trigram(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                                   const EmbeddingHost& host);
 
-// `character_embedding` [8 N, W / 8] and `character_positions` [L, W]. The vector of a character is put together from 8
-// slices, which its hashes pick (character_rows.h), as in CANINE (Clark et al., TACL 2022). A word of n characters has
-// the sum over its characters of vector * (1 + position), divided by sqrt(n). The order of characters counts therefore.
-// CANINE itself has no words: it merges neighbouring characters by attention and convolution.
+// Declares `character_embedding` [8 N, W / 8] and `character_positions` [L, W]. The vector of a character is put
+// together from 8 slices, which its hashes pick (character_rows.h), as in CANINE (Clark et al., TACL 2022). A word of n
+// characters has the sum over its characters of vector * (1 + position), divided by sqrt(n). The order of characters
+// counts therefore. CANINE itself has no words: it merges neighbouring characters by attention and convolution.
 std::shared_ptr<TokenEmbedding> make_hash_characters(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                                      const EmbeddingHost& host);
 

@@ -1,4 +1,4 @@
-// What hashed embeddings read of the words behind ids, on the model's device.
+// Hashed embeddings read codes of the words behind ids, on the model's device.
 #pragma once
 
 #include <memory>
@@ -7,22 +7,23 @@
 
 namespace headshare {
 
-// Rows of `type_embedding`: the special tokens, and one for all words.
+// `type_embedding` has a row for each special token, and one for all words.
 inline constexpr int64_t kTokenTypes = 6;
 
-// Ids of special tokens stay, all others become the last type: int64 [..] -> [..].
+// Maps ids to types, int64 [..] -> [..]: ids of special tokens stay, all others become the last type.
 Tensor token_types(const Tensor& ids);
 
-// Bits 0 .. count - 1 of signatures, int64 [n, 2] -> float [n, count].
+// Returns bits 0 .. count - 1 of signatures, int64 [n, 2] -> float [n, count].
 Tensor signature_bits(const Tensor& signatures, int64_t count);
 
-// A tokenizer that hashed embeddings can ask for words. Throws Error for one with a vocabulary.
+// Returns the tokenizer as one that hashed embeddings can ask for words. Throws Error for one with a vocabulary.
 std::shared_ptr<const Tokenizer> word_reader(std::shared_ptr<const Tokenizer> tokenizer);
 
-// Throws Error where there is none yet.
+// Throws Error where there is no tokenizer yet.
 void check_reader(const Tokenizer* tokenizer);
 
-// The codes of all words that a tokenizer has seen; they are asked of it when an id goes beyond those at hand.
+// WordCodes hold the codes of all words that a tokenizer has seen and ask the tokenizer again when an id goes beyond
+// them.
 class WordCodes {
  public:
   enum class Code {
@@ -34,8 +35,8 @@ class WordCodes {
   // Throws Error for a tokenizer with a vocabulary.
   void read_words(std::shared_ptr<const Tokenizer> tokenizer);
 
-  // -> [B T, 2] or [B T] on the ids' device. Throws Error for ids of words that the tokenizer has not seen, and where
-  // there is no tokenizer.
+  // Returns the codes of tokens, [B T, 2] or [B T], on the ids' device. Throws Error for ids of words that the
+  // tokenizer has not seen, and where there is no tokenizer.
   Tensor of(const TokenIds& tokens) const;
 
  private:
@@ -45,7 +46,7 @@ class WordCodes {
 
   Code code_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  mutable Tensor known_;  // by id; grows
+  mutable Tensor known_;  // codes by id; it grows
 };
 
 }  // namespace headshare

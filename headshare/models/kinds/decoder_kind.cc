@@ -1,4 +1,4 @@
-// Decoders: language models, which continue text.
+// Decoders are language models, which continue text.
 #include <ATen/ATen.h>
 
 #include "headshare/models/count_layers.h"

@@ -1,4 +1,4 @@
-// Encoder-decoders, which read one sequence and write another.
+// Encoder-decoders read one sequence and write another.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// Sources that are timed are no longer than a long sentence, and targets as long as they.
+// Timed sources have at most the length of a long sentence, and targets are as long as they.
 constexpr int64_t kTimedTokens = 64;
 
 class TranslatorDecoding : public GreedyDecoding {
@@ -62,13 +62,13 @@ class EncoderDecoderKind : public ModelKindOf<EncoderDecoderOptions, EncoderDeco
                          "tokens of the source; 0: as many as the target's, --vocabulary", {.min = 0, .max = 1 << 30}));
     return list;
   }
-  // The first Transformer has sinusoids.
+  // The default has sinusoids, as the first Transformer does.
   ModelOptions costed() const override {
     EncoderDecoderOptions options;
     options.positions = PositionKind::kSinusoidal;
     return options;
   }
-  // What follows from the model's scheme, layers and vocabulary follows from those that are set.
+  // Own options that equal the model's scheme, layers or vocabulary follow these again.
   void forget_defaults(ModelOptions* options) const override {
     auto& own = options->as<EncoderDecoderOptions>();
     own.sites.reset();
@@ -90,7 +90,7 @@ class EncoderDecoderKind : public ModelKindOf<EncoderDecoderOptions, EncoderDeco
     return {sites.encoder, sites.decoder, sites.cross};
   }
 
-  // One block of either side is made, and counted as often as there are such.
+  // Makes one block of either side and counts it as often as it occurs.
   ModelSize measure(const ModelOptions& resolved) const override {
     const auto& o = resolved.as<EncoderDecoderOptions>();
     const DeclareOn meta(at::kMeta);
@@ -123,7 +123,8 @@ class EncoderDecoderKind : public ModelKindOf<EncoderDecoderOptions, EncoderDeco
     return size;
   }
 
-  // Its blocks as so many of an encoder: those of its decoder have a second attention, about half as much again.
+  // Counts the blocks as blocks of an encoder: those of the decoder have a second attention and count about half as
+  // much again.
   TransformerOptions as_one_stack(const ModelOptions& resolved) const override {
     const auto& o = resolved.as<EncoderDecoderOptions>();
     TransformerOptions stack = o;

@@ -1,4 +1,4 @@
-// Encoders, which see a whole text at once.
+// Encoders see a whole text at once.
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/models/count_layers.h"
@@ -69,7 +69,8 @@ class EncoderKind : public ModelKindOf<EncoderOptions, Encoder> {
     options.masked_head = true;
     return options;
   }
-  // Hashed embeddings have no scores of a vocabulary to learn.
+  // Hashed embeddings have no vocabulary to predict tokens of, so that the three-way head takes the masked-LM head's
+  // place.
   ModelOptions trainable(const ModelOptions& options) const override {
     EncoderOptions encoder = options.as<EncoderOptions>();
     if (is_hashed(encoder.embedding) && encoder.masked_head) {
@@ -98,7 +99,7 @@ class EncoderKind : public ModelKindOf<EncoderOptions, Encoder> {
     return size;
   }
 
-  // Of hash-pool: a row for each chunk of each token's signature, kept for the gradient of the weights they are summed
+  // hash-pool keeps a row for each chunk of each token's signature, for the gradient of the weights they are summed
   // with.
   double lookup_bytes(const ModelOptions& resolved, const TrainingShape& shape) const override {
     const auto& o = resolved.as<EncoderOptions>();
