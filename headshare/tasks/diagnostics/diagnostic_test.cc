@@ -37,7 +37,7 @@ TEST(DiagnosticTest, DefaultsFitTogether) {
     const auto generator = make_generator(defaults.options);
     EXPECT_GT(generator->chance(), 0) << name;
     EXPECT_LT(generator->chance(), 0.5) << name;
-    // Every scheme can be trained with them: rotary positions, which el_shared refuses, are not asked for.
+    // Every scheme can be trained with the defaults: they ask for no rotary positions, which el_shared refuses.
     DiagnosticOptions options = defaults.options;
     for (const std::string& scheme : scheme_names()) {
       options.model.attention.scheme = scheme;

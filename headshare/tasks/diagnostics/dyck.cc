@@ -1,4 +1,5 @@
-// dyck: well-nested brackets of several kinds; wherever the next token closes a bracket, which kind.
+// The task dyck has well-nested brackets of several kinds; wherever the next token closes a bracket, it asks which
+// kind.
 #include "headshare/base/error.h"
 #include "headshare/tasks/diagnostics/kinds.h"
 
@@ -48,8 +49,8 @@ class Dyck : public SequenceGenerator {
   int64_t kinds_, depth_, length_;
 };
 
-// One head can count and another find, so that schemes lie closer together here than elsewhere; narrow
-// heads tell them apart.
+// Schemes lie closer together here than elsewhere, because one head can count and another find; narrow heads separate
+// them.
 DiagnosticDefaults defaults() {
   DiagnosticDefaults d{
       .options = {.kind = DiagnosticKind::kDyck, .sequence_length = 32, .bracket_kinds = 16, .bracket_depth = 12},
