@@ -108,7 +108,7 @@ TEST(LanguageModelTaskTest, GoesOnWithTheSamePartsOnly) {
   const TrainOptions training{.steps = 2, .evaluate_every = 1, .save_every = 1, .keep_last = 2};
   LanguageModelTask task(small_language(), small_data(), kSeed, at::kCPU);
   Trainer(task, training, run, {}).run();
-  // As a program wrote it that noted no parts: passes, and is not taken in place of one that does not fit.
+  // A checkpoint of a program that noted no parts passes; it is not taken in place of one that does not fit.
   const fs::path first = run.step_checkpoints().front() / "training.json";
   nlohmann::json state = nlohmann::json::parse(read_file(first));
   ASSERT_EQ(state["task"].erase("judged"), 1u);
@@ -175,7 +175,7 @@ TEST(LanguageModelTaskTest, RecomputingCountsWhenMemoryIsChecked) {
   DecoderOptions model = options.model;
   model.vocabulary = 256;
   model = resolve(model);
-  // A batch between what fits with recomputing and what fits without.
+  // The batch lies between what fits with recomputing and what fits without.
   const auto needed = [&](int64_t batch, bool recompute) {
     return training_bytes(model, {.batch = batch, .length = 64, .recompute = recompute});
   };

@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// What a masked language model is worth.
+// A MaskedResult is what a masked language model scores on a text.
 struct MaskedResult {
   LanguageSums masked;
   std::optional<LanguageSums> pseudo;
@@ -69,7 +69,7 @@ TextScores score_three_way(const LoadedEncoder& loaded, const TokenData& tokens,
     std::string key = one.name;
     std::replace(key.begin(), key.end(), '-', '_');
     object[key] = one.value;
-    object.emplace("signature", one.signature + (words ? "|words-of:scored-text" : ""));  // the loss's: the first
+    object.emplace("signature", one.signature + (words ? "|words-of:scored-text" : ""));  // the signature of the first score, the loss
     text += line(one.name, format_fixed(one.value, 4));
   }
   object["tokens"] = found.losses.sums.tokens;
