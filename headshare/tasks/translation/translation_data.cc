@@ -12,7 +12,7 @@ namespace {
 
 enum class Sides { kSource, kTarget, kBoth };
 
-// Texts to train a tokenizer on: every training sentence of these sides, a piece each.
+// Trains a tokenizer on every training sentence of these sides, a piece each.
 std::shared_ptr<Tokenizer> train_on(const TokenizerOptions& options, const ParallelOptions& pairs, Sides sides,
                                     const Progress& progress) {
   ParallelText text(pairs.train, pairs);

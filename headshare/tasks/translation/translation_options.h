@@ -11,7 +11,7 @@
 
 namespace headshare {
 
-// What chooses the best checkpoint, and stops early.
+// SelectBy is what chooses the best checkpoint, and stops early.
 enum class SelectBy { kLoss, kBleu };
 
 struct TranslationTaskOptions {
@@ -26,8 +26,8 @@ struct TranslationTaskOptions {
 
 Fields fields(TranslationTaskOptions& options);
 
-// The first Transformer's training where a language model's is another, and norms before each part: they learn at
-// higher rates (docs/design/039-translation.md).
+// Sets the first Transformer's training where a language model's is another, and norms before each sub-layer: they
+// learn at higher rates (docs/design/039-translation.md).
 void set_translation_defaults(TaskOptions* options);
 
 // Makes the options of the model, for vocabularies of that many tokens; they are not resolved.
