@@ -23,7 +23,7 @@ class TaskFamily {
 
   virtual std::vector<std::string> tasks() const = 0;  // what --task calls them: "mlm"; "offsets", "recall", ...
   virtual std::string learns() const = 0;              // what --help says of them: "the next tokens of text (decoders)"
-  virtual std::string heading() const = 0;             // of its own options in --help: "Masked language model"
+  virtual std::string heading() const = 0;             // heading of its own options in --help: "Masked language model"
 
   // Lists the tasks whose trained models these may begin with and be fine-tuned from, the usual one first; the list is
   // empty where they begin from nothing.

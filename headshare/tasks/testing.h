@@ -1,4 +1,4 @@
-// For tests only: small language models on small texts.
+// For tests only: this header makes small language models on small texts.
 #pragma once
 
 #include <memory>

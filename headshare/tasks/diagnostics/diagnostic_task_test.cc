@@ -138,7 +138,8 @@ TEST(DiagnosticTaskTest, GuessingReachesChance) {
     const int64_t answer = kind == DiagnosticKind::kRecall ? 7 : kind == DiagnosticKind::kDyck ? 3 : 2;
     answer_always(task, outputs_of(kind) == 2 ? std::vector<int64_t>{answer, 0} : std::vector{answer}, 1);
     const Evaluation evaluation = task.evaluate(Part::kTest, {});
-    // Answers within a sequence hang together: five deviations of a mean of 2000 numbers in [0, 1].
+    // Answers within a sequence depend on each other: the tolerance is five deviations of a mean of 2000 numbers in [0,
+    // 1].
     EXPECT_NEAR(evaluation.scores[0].value, task.chance(), 5 * 0.5 / std::sqrt(2000)) << name;
   }
 }

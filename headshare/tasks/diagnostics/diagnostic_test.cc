@@ -84,7 +84,7 @@ TEST(DiagnosticTest, FieldsBelongToTasks) {
   EXPECT_EQ(difficulty(options).dump(), R"({"bracket-depth":3,"bracket-kinds":2,"sequence-length":10})");
 }
 
-// The command lists them beside those of a language model.
+// The command line has the options of diagnostic tasks beside those of a language model, so their names must differ.
 TEST(DiagnosticTest, FieldsHaveNamesOfTheirOwn) {
   TaskOptions task;
   DiagnosticOptions diagnostic;

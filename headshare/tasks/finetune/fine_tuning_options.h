@@ -29,7 +29,7 @@ const FineTuningTask& fine_tuning_task(const std::string& name);
 struct FineTuningOptions {
   std::string encoders = {};  // a comparison of masked language models; "": that comes first, on the text
   std::optional<int64_t> encoder_seeds = {};  // pre-trained here for each variant; default: as many as are fine-tuned
-  std::vector<std::string> tasks = {};        // of the suite; empty: all
+  std::vector<std::string> tasks = {};        // tasks of the suite; empty: all
   bool keep_models = false;
   JobOptions job = {};
   TuningOptions tuning = {};

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 constexpr uint64_t kSeed = 9;
 
 TEST(LanguageModelTaskTest, SchemesSeeTheSameBatches) {
-  // What a batcher of these options hands out is what every task computes its losses on.
+  // Every task computes its losses on what a batcher of these options hands out.
   for (const std::string scheme : {"mha", "mhe_mul", "skv"}) {
     const LanguageModelOptions options = small_language(scheme);
     LanguageModelTask task(options, small_data(), kSeed, at::kCPU);
@@ -287,7 +287,7 @@ TEST_F(OpenLanguageDataTest, TextThatCannotBeReadIsNamed) {
   EXPECT_THAT(error_message([&] { open_language_data(options_); }), HasSubstr("--text"));
 }
 
-// Weights are those of one batch of 36 windows and of three of 12; so are the gradients of the step.
+// One batch of 36 windows and three of 12 give the same weights; so do the gradients of the step.
 TEST(LanguageModelTaskTest, MicroBatchesEqualOneBatch) {
   LanguageModelOptions options = small_language();
   options.batch_order = BatchOrder::kShuffled;

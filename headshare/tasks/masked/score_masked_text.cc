@@ -69,7 +69,7 @@ TextScores score_three_way(const LoadedEncoder& loaded, const TokenData& tokens,
     std::string key = one.name;
     std::replace(key.begin(), key.end(), '-', '_');
     object[key] = one.value;
-    object.emplace("signature", one.signature + (words ? "|words-of:scored-text" : ""));  // the signature of the first score, the loss
+    object.emplace("signature", one.signature + (words ? "|words-of:scored-text" : ""));  // the loss's: the first
     text += line(one.name, format_fixed(one.value, 4));
   }
   object["tokens"] = found.losses.sums.tokens;

@@ -1,4 +1,5 @@
-// The options that training a translation model has besides those of the model and of its tokenizers.
+// TranslationTaskOptions are the options that training a translation model has besides those of the model and of its
+// tokenizers.
 #pragma once
 
 #include <string>

@@ -86,7 +86,7 @@ std::vector<std::vector<int32_t>> some_sources() {
   return {{5, 9, 3, 1}, {7, 1}, {2, 2, 8, 13, 4, 1}, {16, 11, 1}, {6, 1}};
 }
 
-constexpr double kRounding = 1e-4;  // of a score
+constexpr double kRounding = 1e-4;  // rounding errors of a score
 
 // Tells whether a hypothesis is among others, at its score. Two whose scores are equal but for rounding may change
 // places.
