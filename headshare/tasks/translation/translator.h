@@ -25,7 +25,7 @@ struct TranslationRequest {
   BeamOptions options = {};
   std::optional<SamplingOptions> sampling = {};
   std::vector<std::vector<int32_t>> prefixes = {};  // what each translation begins with; empty: nothing
-  std::vector<uint64_t> sequences = {};             // keys the random numbers of each sentence (SearchSentence); empty: 0
+  std::vector<uint64_t> sequences = {};             // keys random numbers of each sentence; empty: 0
   std::function<void()> each_step = {};             // called before each step; what it throws ends the translation
 };
 
