@@ -1,4 +1,4 @@
-# Warnings, the linker, the compiler cache and the sanitizers.
+# This file sets warnings, the linker, the compiler cache and the sanitizers.
 find_program(HEADSHARE_CCACHE ccache)
 if(HEADSHARE_CCACHE)
   # A cached precompiled header is only found again when its time stamps are not part of the key.
@@ -13,7 +13,7 @@ target_include_directories(headshare_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(headshare_options INTERFACE cxx_std_20)
 add_library(headshare_warnings INTERFACE)
-# -Wrestrict: false alarms from std::string in GCC 12 (bug 105651).
+# -Wno-restrict silences false alarms from std::string in GCC 12 (bug 105651).
 target_compile_options(headshare_warnings INTERFACE -Wall -Wextra -Wno-restrict -fpch-preprocess)
 if(HEADSHARE_MOLD)
   add_link_options(-fuse-ld=mold)

@@ -1,4 +1,4 @@
-# The libraries headshare links; read by its build and by the package an installation offers.
+# This file finds the libraries that headshare links. Its build and the package of an installation read it.
 include(${CMAKE_CURRENT_LIST_DIR}/TorchTargets.cmake)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

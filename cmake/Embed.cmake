@@ -1,5 +1,5 @@
-# hs_embed(TARGET FILE): FILE.inc in the build, a string literal with a new line and the file's text, for #include. Texts
-# up to 64 KiB, the longest literal that C++ promises.
+# hs_embed(TARGET FILE) writes FILE.inc into the build, for #include: a string literal with a new line and the file's
+# text. The text has at most 64 KiB, the longest literal that C++ promises.
 function(hs_embed target file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)

@@ -1,4 +1,5 @@
-# cmake --install; find_package(headshare) brings headshare::<folder> back (see examples/consumer).
+# `cmake --install` installs headshare; find_package(headshare) then brings headshare::<folder> back (see
+# examples/consumer).
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/headshare)
 

@@ -1,6 +1,6 @@
-# hs_library(NAME SOURCES ... LINKS ... [TORCH] [ALONE ...]): headshare::NAME, one static library per folder.
-# LINKS names the folders of lower rank (and outside libraries) it may use. ALONE names sources that are
-# never compiled together with others. Header-only folders list their headers.
+# hs_library(NAME SOURCES ... LINKS ... [TORCH] [ALONE ...]) declares headshare::NAME, one static library per folder.
+# LINKS names the folders of lower rank (and outside libraries) it may use. ALONE names sources that are never compiled
+# together with others. Header-only folders list their headers.
 function(hs_library name)
   cmake_parse_arguments(arg "TORCH" "" "SOURCES;LINKS;ALONE" ${ARGN})
   add_library(headshare_${name} STATIC ${arg_SOURCES})
@@ -13,7 +13,7 @@ function(hs_library name)
   set_property(GLOBAL APPEND PROPERTY HEADSHARE_LIBRARIES headshare_${name})
 endfunction()
 
-# hs_test(FOLDER SOURCES ... [LINKS ...] [TORCH] [ALONE ...]): the folder's unit tests as one program.
+# hs_test(FOLDER SOURCES ... [LINKS ...] [TORCH] [ALONE ...]) declares the folder's unit tests as one program.
 function(hs_test name)
   if(NOT HEADSHARE_TESTS)
     return()
@@ -28,7 +28,8 @@ function(hs_test name)
   add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endfunction()
 
-# hs_program(NAME SOURCES ... LINKS ... [TORCH] [ALONE ...]): a program, such as headshare or a tool of the tests.
+# hs_program(NAME SOURCES ... LINKS ... [TORCH] [ALONE ...]) declares a program, such as headshare or a tool of the
+# tests.
 function(hs_program name)
   cmake_parse_arguments(arg "TORCH" "" "SOURCES;LINKS;ALONE" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -38,16 +39,17 @@ function(hs_program name)
 endfunction()
 
 # Sources are compiled in groups: most of a file's time goes into the headers that all files share, above all into the
-# templates of libtorch's headers, which g++ instantiates in every file anew (docs/design/042-compiled-in-groups.md). Names in unnamed
-# namespaces are therefore unique within a folder. CMake leaves sources out that have compile options of their own.
+# templates of libtorch's headers, which g++ instantiates in every file anew (docs/design/042-compiled-in-groups.md).
+# Names in unnamed namespaces are therefore unique within a folder. CMake leaves sources out that have compile options
+# of their own.
 option(HEADSHARE_GROUPS "Compile the sources of a folder in groups" ON)
 function(hs_in_groups target alone)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADSHARE_GROUPS} UNITY_BUILD_BATCH_SIZE 12)
   set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# Four precompiled headers: with libtorch or without, for tests (with gmock) or not. Tests are compiled with -O1, which
-# takes half the time of -O3.
+# There are four precompiled headers: with libtorch or without, for tests (with gmock) or not. Tests are compiled with
+# -O1, which takes half the time of -O3.
 set(plain_headers <nlohmann/json.hpp> <algorithm> <filesystem> <functional> <map> <memory> <optional> <string> <vector>)
 set(torch_headers <torch/nn/module.h> <torch/nn/cloneable.h> <torch/autograd.h> <ATen/ATen.h> ${plain_headers})
 function(hs_header name)
@@ -70,7 +72,7 @@ if(HEADSHARE_TESTS)
   hs_header(headshare_torch_test_header ${torch_headers} <gmock/gmock.h>)
 endif()
 
-# hs_precompiled(TARGET TORCH|"" [TEST]): the target's precompiled header, and libtorch where it is wanted.
+# hs_precompiled(TARGET TORCH|"" [TEST]) gives the target its precompiled header, and libtorch where it is wanted.
 function(hs_precompiled target torch)
   if(torch)
     target_link_libraries(${target} PUBLIC headshare::torch)

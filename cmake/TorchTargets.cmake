@@ -1,7 +1,7 @@
-# headshare::torch: libtorch as it lies in the PyPI wheel. The wheel's own CMake package stops with
-# an error where a CUDA wheel meets a machine without the CUDA toolkit, so the target is our own:
-# the C++ API needs no CUDA header. Sets HEADSHARE_TORCH_VERSION and HEADSHARE_TORCH_PYTHON.
-# Also part of an installation, whose users may set HEADSHARE_PYTHON.
+# This file declares headshare::torch, libtorch as it lies in the PyPI wheel. The wheel's own CMake package stops with
+# an error where a CUDA wheel meets a machine without the CUDA toolkit, so the target is our own: the C++ API needs no
+# CUDA header. The file sets HEADSHARE_TORCH_VERSION and HEADSHARE_TORCH_PYTHON. It is also part of an installation,
+# whose users may set HEADSHARE_PYTHON.
 set(HEADSHARE_PYTHON "" CACHE STRING "A Python whose torch is the libtorch to build with; empty: .venv's, else python3")
 if(HEADSHARE_PYTHON)
   set(pythons ${HEADSHARE_PYTHON})
@@ -40,11 +40,11 @@ if(NOT TARGET headshare::torch)
     # Nothing refers to torch_cuda by symbol: its kernels register themselves when it is loaded.
     target_link_libraries(headshare::torch INTERFACE
       -Wl,--no-as-needed,${torch_root}/lib/libtorch_cuda.so,${torch_root}/lib/libc10_cuda.so,--as-needed)
-    # Its own needs (cuBLAS, NCCL, ...) lie in other wheels, which torch's rpath finds and GNU ld would not.
+    # libtorch_cuda's own needs (cuBLAS, NCCL, ...) lie in other wheels, which torch's rpath finds and GNU ld would not.
     target_link_options(headshare::torch INTERFACE -Wl,--allow-shlib-undefined)
   endif()
   target_link_libraries(headshare::torch INTERFACE ${torch_root}/lib/libtorch_cpu.so ${torch_root}/lib/libc10.so)
-  # The OpenMP that libtorch brings: its threads are ours, and a second runtime would fight it for the cores.
+  # libtorch brings an OpenMP whose threads are ours; a second runtime would fight it for the cores.
   file(GLOB torch_gomp ${torch_root}/lib/libgomp*.so*)
   if(torch_gomp)
     list(GET torch_gomp 0 torch_gomp)

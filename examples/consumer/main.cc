@@ -27,7 +27,7 @@ void use_layers() {
   }
 }
 
-// A model of GPT-2's size, whose weights and cache have 1 GiB.
+// Prints what schemes cost in a model of GPT-2's size whose weights and cache have 1 GiB.
 void ask_for_costs() {
   CostOptions question = cost_options();
   question.model.layers = 12;

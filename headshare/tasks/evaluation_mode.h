@@ -1,4 +1,4 @@
-// A model in evaluation mode for as long as something is scored.
+// An EvaluationMode keeps a model in evaluation mode for as long as something is scored.
 #pragma once
 
 #include <torch/nn/module.h>

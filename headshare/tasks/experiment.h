@@ -1,4 +1,4 @@
-// The data of a task, read once, and the models that are trained on it.
+// An experiment reads the data of a task once and makes the models that are trained on it.
 #pragma once
 
 #include <memory>
@@ -12,29 +12,30 @@
 
 namespace headshare {
 
-// A task with a fresh model.
+// A trial is a task with a fresh model.
 struct Trial {
   std::unique_ptr<Task> task;
   ModelOptions options;                      // resolved
-  std::shared_ptr<torch::nn::Module> model;  // that they make: the task's model, or one inside it
+  std::shared_ptr<torch::nn::Module> model;  // the model of these options: the task's model, or one inside it
 };
 
 class Experiment {
  public:
   virtual ~Experiment() = default;
 
-  // What is learned and how it is judged. May pass over the data: ask once.
+  // Tells what is learned and how it is judged. It may pass over the data: ask once.
   virtual Subject subject() const = 0;
 
-  // Whether there is such a part of the data.
+  // Tells whether the data has this part.
   virtual bool has(Part part) const = 0;
 
-  // The model that these options make, resolved. They may differ from those of the data in the model and its batches.
+  // Returns the model that these options make, resolved. They may differ from the options of the data in the model and
+  // its batches.
   virtual ModelOptions model(const TaskOptions& options) const = 0;
 
-  // That model with initial values of `seed`, and the data. Throws Error when they do not fit together or into the
-  // memory. Of `shape` the loop says whether blocks are recomputed and how many averages it keeps; the rest is the
-  // task's.
+  // Returns a task on the data with that model, which has initial values of `seed`. Throws Error when they do not fit
+  // together or into the memory. The loop sets in `shape` whether blocks are recomputed and how many averages it keeps;
+  // the task sets the rest.
   virtual Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
                       const TrainingShape& shape) const = 0;
 

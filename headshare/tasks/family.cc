@@ -38,13 +38,13 @@ Field field_of(const std::vector<const TaskFamily*>& choice, TaskOptions& option
   return field("task", &options.task, help, names, {});
 }
 
-// Whether models of `family` are made with the options of `other`.
+// Tells whether models of `family` are made with the options of `other`.
 bool reads(const TaskFamily& family, const TaskFamily& other) {
   const std::vector<std::string> first = family.begins_with();
   return &family == &other || (!first.empty() && &task_family(first.front()) == &other);
 }
 
-// The options of `other` that the task does not have.
+// Lists the options of `other` that the task does not have.
 IdleOptions foreign_options(const TaskFamily& other, const std::string& task) {
   const TaskFamily& own = task_family(task);
   const std::vector<std::string> first = own.begins_with();
@@ -73,7 +73,7 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
   }
 }
 
-// Throws Error for an option of text that differs from `untouched`, of a task that reads none.
+// Throws Error for an option of text that differs from `untouched`; the task reads no text.
 void refuse_text(TaskOptions options, TaskOptions untouched) {
   const nlohmann::json before = to_json(fields(untouched.own<TextOptions>()));
   for (const Field& one : fields(options.own<TextOptions>())) {
@@ -82,7 +82,7 @@ void refuse_text(TaskOptions options, TaskOptions untouched) {
   }
 }
 
-// Tells whether models of fine-tuning begin with the task's models, or are its own.
+// Tells whether models of fine-tuning begin with the task's models, or are the task's own.
 bool may_be_fine_tuned(const std::string& task) {
   const std::vector<const TaskFamily*> all = task_families();
   return std::any_of(all.begin(), all.end(), [&](const TaskFamily* family) {

@@ -24,7 +24,7 @@ TaskOptions untouched(const std::string& task) {
   return options;
 }
 
-// What check_task says once one option is set.
+// Returns what check_task says once one option is set.
 std::string refused(const std::string& task, const std::string& option, const std::string& value) {
   TaskOptions options = untouched(task);
   Fields list = fields(options);

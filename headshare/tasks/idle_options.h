@@ -1,4 +1,4 @@
-// Options of training that would be set for nothing.
+// Idle options are options of training that would be set for nothing.
 #pragma once
 
 #include "headshare/base/idle_option.h"

@@ -1,5 +1,5 @@
-// Which data a run's evaluations are of, noted in its checkpoints: what is the best so far must not be compared with
-// scores of another part.
+// JudgedParts notes in a run's checkpoints which data its evaluations are of: the best score so far must not be
+// compared with scores of another part.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// Fingerprints of the parts as models read them; "": there is no such part.
+// It holds the fingerprints of the parts as models read them; "": there is no such part.
 struct JudgedParts {
   std::string validation;
   std::string test;
@@ -16,8 +16,8 @@ struct JudgedParts {
 // Adds the fingerprints to the state of a task.
 void note_judged(const JudgedParts& parts, nlohmann::json* state);
 
-// Throws OtherData, led by `where`, when `state` notes others. One of a program before there were notes passes, with
-// a notice where there are parts.
+// Throws OtherData, led by `where`, when `state` notes other fingerprints. A state without notes, from an older
+// program, passes, with a notice where there are parts.
 void check_judged(const JudgedParts& parts, const nlohmann::json& state, const std::string& where);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// From the options of a model to one that can be trained.
+// These functions prepare a model that was made from options for its training.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace headshare {
 
 // Throws Error when a training step that takes `bytes` does not fit into the machine's memory. `smaller` is the way
-// out: "use a smaller --batch-size". Other devices are not asked.
+// out: "use a smaller --batch-size". The memory of other devices is not checked.
 inline void check_training_memory(double bytes, c10::Device device, const TrainingShape& shape,
                                   const std::string& smaller) {
   if (!device.is_cpu()) return;

@@ -27,7 +27,7 @@ Shapes shapes_of(const ModelOptions& options) {
   return shapes;
 }
 
-// The model's own options among those of a task.
+// Lists the model's own options among those of a task.
 Fields model_fields(TaskOptions& options) {
   Fields list = fields(options.model);
   append(&list, task_family(options.task).model_fields(options));
@@ -40,7 +40,7 @@ fs::path tokenizer_of(const fs::path& checkpoint) { return checkpoint / "tokeniz
 
 std::string as_text(const nlohmann::json& value) { return field_text(value, "an option"); }
 
-// What refuses an option of the model, or "": one that would change the shape of a tensor.
+// Returns what refuses an option of the model, one that would change the shape of a tensor; "" where nothing does.
 std::string why_not(const TaskOptions& trained, const std::string& name, const std::string& wanted) {
   TaskOptions changed = trained;
   Fields list = model_fields(changed);
@@ -117,7 +117,7 @@ std::vector<std::string> differences(const ModelOptions& trained, const ModelOpt
   return list;
 }
 
-// What the two models do not share is said; a decoder has all that another has.
+// Gives a notice of what the two models do not share; a decoder has all that another has.
 void note_parts(const StartModel& start) {
   const auto* encoder = start.options.find<EncoderOptions>();
   if (encoder == nullptr) return;

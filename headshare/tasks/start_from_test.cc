@@ -21,7 +21,7 @@ using testing::IsEmpty;
 
 class StartFromTest : public DirectoryTest {
  protected:
-  // A decoder of `positions` with room for more tokens than its tokenizer has.
+  // Saves and opens a decoder of `positions` with room for more tokens than its tokenizer has.
   StartModel decoder(PositionKind positions = PositionKind::kLearned, const std::string& scheme = "gqa") {
     DecoderOptions options = small_options(scheme);
     options.vocabulary = 300;
@@ -33,7 +33,7 @@ class StartFromTest : public DirectoryTest {
     return open_start(directory_ / "decoder");
   }
 
-  // What `change` makes of the model's options when the options called `given` are set.
+  // Returns what keep_to_start() reports once `change` has changed the options; those called `given` count as set.
   static std::vector<std::string> kept(const StartModel& start, const std::function<void(TaskOptions&)>& change,
                                        const std::set<std::string>& given = {}) {
     TaskOptions options;

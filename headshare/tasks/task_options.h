@@ -1,4 +1,4 @@
-// What a task and its model are made of: options that the tasks of every family have, and each family's own.
+// A task and its model are made of TaskOptions: options that the tasks of every family have, and each family's own.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace headshare {
 struct TaskOptions {
   std::string task = "language-model";  // what --task calls it (family.h)
   TransformerOptions model = {};        // what models of every kind have; a family's own have the rest
-  int64_t batch_size = 32;              // of a micro-batch; windows of text, sequences
+  int64_t batch_size = 32;              // of a micro-batch, in windows of text or sequences
 
-  // The options that some families have besides, by their type: TextOptions, and those of one family.
+  // Returns the options that only some families have, by their type: TextOptions, and those of one family.
   template <class Own>
   Own& own() {
     return own_.get<Own>();

@@ -21,7 +21,7 @@ constexpr uint64_t kSeed = 9;
 
 class TeacherTest : public DirectoryTest {
  protected:
-  // A decoder on bytes, of width 16, with dropout that a teacher must not have.
+  // Returns the options of a decoder on bytes, of width 16, with dropout that a teacher must not have.
   static DecoderOptions decoder_options(int64_t vocabulary = 256) {
     DecoderOptions options = small_options("mha");
     options.vocabulary = vocabulary;
@@ -46,7 +46,7 @@ class TeacherTest : public DirectoryTest {
     return {.teacher = (directory_ / "encoder").string()};
   }
 
-  // The student of small_language() that learns from `teacher`.
+  // Makes the student of small_language() that learns from `teacher`.
   static LanguageModelTask student(const DistillationOptions& teacher, const std::string& scheme = "mha") {
     LanguageModelOptions options = small_language(scheme);
     options.distillation = teacher;
@@ -72,7 +72,7 @@ TEST_F(TeacherTest, AStudentLearnsFromItsScoresAndIsJudgedWithoutIt) {
   EXPECT_NE(taught.loss_sum(0).item<double>(), entropy);
   EXPECT_NEAR(*taught.plain_loss_sum(), entropy, 1e-4 * entropy);
   EXPECT_EQ(taught.evaluate(Part::kValidation, {}).loss, plain.evaluate(Part::kValidation, {}).loss);
-  // Nothing is drawn for a teacher: asked again it says the same.
+  // The teacher draws no random numbers: asked again it says the same.
   const double again = taught.loss_sum(0).item<double>();
   EXPECT_EQ(taught.loss_sum(0).item<double>(), again);
 }
@@ -163,7 +163,7 @@ TEST_F(TeacherTest, TeachesEncodersAtMaskedTokens) {
   EXPECT_GT(divergence, 0);
   EXPECT_NE(divergence, *task.plain_loss_sum());
   EXPECT_GT(task.evaluate_teacher({})->loss, 0);
-  // Hidden states weigh as much as is said; both are 16 wide.
+  // Hidden states count with the weight that the options set; both are 16 wide.
   const auto with_hidden = [&](double weight) {
     options.distillation.learning.hidden = weight;
     MaskedLanguageModelTask one(options, masked, data, kSeed, at::kCPU);

@@ -1,4 +1,4 @@
-// For tests only: small language models on small texts.
+// For tests only: this header makes small language models on small texts.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace headshare {
 
-// Sentences that differ, `bytes` bytes of them.
+// Returns sentences that differ, `bytes` bytes of them.
 inline std::string sentences(size_t bytes) {
   std::string text;
   for (int i = 0; text.size() < bytes; ++i) {
@@ -24,7 +24,7 @@ inline TokenData byte_tokens(const std::string& text) {
   return TokenData::from_memory(ByteTokenizer().encode(text), text.size());
 }
 
-// 1 layer, width 16, 2 heads, context 8.
+// Returns options of 1 layer, width 16, 2 heads, context 8.
 inline LanguageModelOptions small_language(const std::string& scheme = "mha") {
   LanguageModelOptions options;
   options.model = {.context = 8, .layers = 1};
@@ -34,14 +34,14 @@ inline LanguageModelOptions small_language(const std::string& scheme = "mha") {
   return options;
 }
 
-// Bytes, cut as --validation-fraction 0.2 --test-fraction 0.1 would.
+// Makes a data set of bytes, cut as --validation-fraction 0.2 --test-fraction 0.1 would.
 inline LanguageData small_data(size_t bytes = 1000) {
   LanguageData data{.tokenizer = std::make_shared<ByteTokenizer>(), .splits = {}};
   data.splits = split_tokens(byte_tokens(sentences(bytes)), 0.2, 0.1, *data.tokenizer);
   return data;
 }
 
-// [PAD] [UNK] [CLS] [SEP] [MASK] and six more tokens, of which two go on with a word.
+// Makes a tokenizer of [PAD] [UNK] [CLS] [SEP] [MASK] and six more tokens, of which two go on with a word.
 inline std::shared_ptr<Tokenizer> small_wordpiece() {
   return std::make_shared<WordPieceTokenizer>(WordPieceDefinition{
       .tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "fox", "dogs", "the", "##es", "##ing"},

@@ -1,4 +1,4 @@
-// The options of families that read text: what their models learn from, and how it is cut into tokens.
+// Families that read text have these options: what their models learn from, and how it is cut into tokens.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,8 @@ struct TextOptions {
   DistillationOptions distillation = {};
 };
 
-// The options but for `vocabulary`: those of data and tokenizers; of windows; and with those of the teacher all.
+// List the options but for `vocabulary`: those of data and tokenizers; those of windows; both of them with those of the
+// teacher.
 Fields data_fields(TextOptions& options);
 Fields window_fields(TextOptions& options);
 Fields fields(TextOptions& options);

@@ -1,4 +1,4 @@
-// A trained model that is scored on text, and what it is worth there, as `evaluate` reports it.
+// A TextToScore is a trained model that is scored on text; TextScores are its scores there, as `evaluate` reports them.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -26,8 +26,7 @@ struct TextScores {
   std::string text;               // for people
 };
 
-// Throws Error, naming `model`, for a score that is not finite: a table would show it beside others that look like
-// some.
+// Throws Error, naming `model`, for a score that is not finite: a table would show it beside others that look valid.
 void check_scores(const TextScores& scores, const std::string& model);
 
 }  // namespace headshare

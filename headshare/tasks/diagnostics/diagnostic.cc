@@ -9,8 +9,8 @@
 namespace headshare {
 namespace {
 
-constexpr double kMostTokens = 1 << 16;      // of an alphabet or a sequence
-constexpr double kMostSequences = 10000000;  // of a held-out part
+constexpr double kMostTokens = 1 << 16;      // of an alphabet, or of a sequence
+constexpr double kMostSequences = 10000000;  // of a held-out part of the data
 
 }  // namespace
 
@@ -106,7 +106,7 @@ DecoderOptions decoder_options(const DiagnosticOptions& options) {
   DecoderOptions model = options.model;
   model.vocabulary = generator->vocabulary();
   model.context = generator->length();
-  // The output heads are the task's; tied, the decoder's own output layer holds no parameter of its own.
+  // The output heads are the task's; with tied embeddings the decoder's own output layer holds no parameter of its own.
   model.tie_embeddings = true;
   HS_CHECK(!model.embedding_width, "embedding-width is ", *model.embedding_width,
            ": the few tokens of a diagnostic task need no factorised embedding; leave --embedding-width out");

@@ -1,6 +1,6 @@
-// Diagnostic tasks: small synthetic problems that ask something definite of attention heads, so that
-// schemes which a small language model hardly tells apart separate within a minute. Nothing is read:
-// sequences come from random streams.
+// Diagnostic tasks are small synthetic problems that ask something definite of attention heads, so that schemes which
+// hardly differ in a small language model separate within a minute. Nothing is read: sequences come from random
+// streams.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ enum class DiagnosticKind { kOffsets, kRecall, kInduction, kDyck, kJointRecall, 
 const EnumNames<DiagnosticKind>& diagnostic_names();
 std::string diagnostic_name(DiagnosticKind kind);
 
-// Everything that determines the task but the seed. A task reads the difficulty options that its
+// DiagnosticOptions determine the task but for the seed. A task reads the difficulty options that its
 // Diagnostic::fields names; diagnostic_defaults() has values for them that fit together.
 struct DiagnosticOptions {
   DiagnosticKind kind = DiagnosticKind::kOffsets;
@@ -39,10 +39,10 @@ struct DiagnosticOptions {
   DecoderOptions model = {};  // its vocabulary and context come from the task
 };
 
-// The options above but for `kind`, `batch_size` and `model`.
+// Lists the options above but for `kind`, `batch_size` and `model`.
 Fields fields(DiagnosticOptions& options);
 
-// Makes the sequences of one task.
+// A SequenceGenerator makes the sequences of one task.
 class SequenceGenerator {
  public:
   virtual ~SequenceGenerator() = default;
@@ -52,11 +52,11 @@ class SequenceGenerator {
   virtual int64_t outputs() const { return 1; }      // predictions made at each position
   virtual int64_t targets_per_sequence() const = 0;  // the same for every sequence
 
-  // The accuracy expected of whoever knows the task but not the sequence.
+  // Returns the accuracy expected of a model that knows the task but not the sequence.
   virtual double chance() const = 0;
 
-  // Writes one sequence: inputs [T], targets [outputs, T], which hold kIgnoredTarget and keep it
-  // wherever nothing is asked.
+  // Writes one sequence: inputs [T], targets [outputs, T]. The targets hold kIgnoredTarget before, and keep it where
+  // nothing is asked.
   virtual void fill(Philox& random, std::span<int64_t> inputs, std::span<int64_t> targets) const = 0;
 };
 
@@ -66,34 +66,35 @@ struct DiagnosticDefaults {
   double learning_rate = 0;
 };
 
-// What there is to know about a task.
+// A Diagnostic is what the program knows about a task.
 struct Diagnostic {
   DiagnosticKind kind;
   std::string sentence;             // what it asks of attention heads
-  std::vector<std::string> fields;  // its difficulty, of fields(DiagnosticOptions&)
-  // Those of `fields` that came later: at these values descriptions leave them out, so that they are as they were.
+  std::vector<std::string> fields;  // names of its difficulty options among fields(DiagnosticOptions&)
+  // `unsaid` has those of `fields` that came later: descriptions leave them out at these values, so that older
+  // descriptions stay as they were.
   nlohmann::json unsaid = nlohmann::json::object();
   DiagnosticDefaults defaults;  // separate the schemes within about 20 seconds each on two cores
-  // Throws Error for options that cannot be met, with both numbers and the way out.
+  // Makes the task's sequences. Throws Error for options that cannot be met, with both numbers and the way out.
   std::unique_ptr<SequenceGenerator> (*make)(const DiagnosticOptions& options);
 };
 
 const std::vector<Diagnostic>& diagnostics();
 const Diagnostic& diagnostic(DiagnosticKind kind);
 
-// Shorthands for the members above.
+// These functions are shorthands for the members above.
 std::string sentence(DiagnosticKind kind);
 DiagnosticDefaults diagnostic_defaults(DiagnosticKind kind);
 std::unique_ptr<SequenceGenerator> make_generator(const DiagnosticOptions& options);
 
-// The tasks that an option of fields(DiagnosticOptions&) belongs to: `pairs` is recall's alone; one that
-// none claims (`test-sequences`) is everyone's.
+// Lists the tasks that an option of fields(DiagnosticOptions&) belongs to: `pairs` is recall's alone; an option that no
+// task claims (`test-sequences`) belongs to all.
 std::vector<DiagnosticKind> tasks_with(const std::string& field);
 
-// The difficulty options of `options.kind`, as one JSON object, without those at their `unsaid` values.
+// Returns the difficulty options of `options.kind` as one JSON object, without those at their `unsaid` values.
 nlohmann::json difficulty(DiagnosticOptions options);
 
-// The decoder of the task, resolved.
+// Returns the options of the task's decoder, resolved.
 DecoderOptions decoder_options(const DiagnosticOptions& options);
 
 }  // namespace headshare

@@ -26,14 +26,14 @@ int64_t held_out(const DiagnosticOptions& options, Part part) {
   return part == Part::kValidation ? options.validation_sequences : options.test_sequences;
 }
 
-// To memory the output heads are a vocabulary as large as all of them together.
+// Counts the output heads as one vocabulary as large as all of them together, which is what they take of the memory.
 DecoderOptions with_heads(DecoderOptions resolved, int64_t outputs) {
   resolved.vocabulary *= outputs;
   return resolved;
 }
 
-// What training needs. Unlike a language model's, all scores are held at once: they, their log-softmax and its
-// gradient, or in an evaluation what the first two are made to.
+// Returns the bytes that training needs. Unlike a language model's, all logits are held at once: the logits, their
+// log-softmax and its gradient; an evaluation holds the first two, and what they are converted to.
 double needed_bytes(const DecoderOptions& with_heads, const TrainingShape& shape) {
   const int64_t batch = std::max(shape.batch, evaluation_batch(with_heads, shape));
   const double scores =

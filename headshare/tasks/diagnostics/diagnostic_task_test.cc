@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kSeed = 9;
 
-// 1 layer, width 16, 2 heads; large initial values, so that answers depend on the sequence.
+// Returns options of 1 layer, width 16, 2 heads, with large initial values, so that answers depend on the sequence.
 DiagnosticOptions small(DiagnosticKind kind = DiagnosticKind::kOffsets) {
   DiagnosticOptions options{.kind = kind,
                             .sequence_length = 12,
@@ -42,7 +42,7 @@ int64_t outputs_of(DiagnosticKind kind) { return make_generator(small(kind))->ou
 
 NamedTensors tensors(DiagnosticTask& task) { return model_tensors(*task.model()); }
 
-// Whatever is asked, output `o` says `answers[o]`, with a logit of `logit` against 0.
+// Makes output `o` answer `answers[o]` to everything, with a logit of `logit` against 0.
 void answer_always(DiagnosticTask& task, const std::vector<int64_t>& answers, double logit) {
   const at::NoGradGuard no_grad;
   tensors(task).at("heads.weight").zero_();
@@ -50,7 +50,7 @@ void answer_always(DiagnosticTask& task, const std::vector<int64_t>& answers, do
   for (size_t o = 0; o < answers.size(); ++o) bias[static_cast<int64_t>(o)][answers[o]] = logit;
 }
 
-// Sequence `number` as the contract keys it.
+// Draws sequence `number` as the contract keys it.
 Sequence keyed_sequence(const DiagnosticOptions& options, uint64_t seed, const std::string& part, uint64_t number) {
   const std::string name = "diagnostic " + diagnostic_name(options.kind) + " " + part;
   return draw_sequence(*make_generator(options), stream_key(stream_key(seed, name), number));
@@ -62,7 +62,7 @@ struct Scored {
   int64_t targets = 0;
 };
 
-// One target at a time, in double from the hidden states on.
+// Scores one target at a time, in double from the hidden states on.
 Scored score_by_hand(DiagnosticTask& task, const Sequence& sequence, int64_t outputs) {
   const at::NoGradGuard no_grad;
   const Tensor hidden = task.decoder()->hidden(at::tensor(sequence.inputs).unsqueeze(0))[0].to(at::kDouble);  // [T, E]
@@ -99,7 +99,7 @@ TEST(DiagnosticTaskTest, LossAndAccuracyEqualALoopOverTargets) {
     for (uint64_t i = 0; i < 3; ++i) add(&first, kSeed, "training", i);
     for (uint64_t i = 3; i < 6; ++i) add(&second, kSeed, "training", i);
     EXPECT_EQ(task.draw(2), first.targets + second.targets) << name;
-    // Logits of a few units in float32; a sum of some dozens of losses.
+    // Logits are a few units in float32, and a loss sum has some dozens of terms: hence the tolerance.
     EXPECT_NEAR(task.loss_sum(0).item<double>(), first.nats, 1e-5 * first.nats) << name;
     EXPECT_NEAR(task.loss_sum(1).item<double>(), second.nats, 1e-5 * second.nats) << name;
     const Evaluation evaluation = task.evaluate(Part::kTest, {});
@@ -117,7 +117,7 @@ TEST(DiagnosticTaskTest, LossAndAccuracyEqualALoopOverTargets) {
 
 TEST(DiagnosticTaskTest, PerfectAndConstantAnswers) {
   DiagnosticOptions options = small(DiagnosticKind::kDyck);
-  options.bracket_kinds = 1;  // what closes is always token 1
+  options.bracket_kinds = 1;  // a closing bracket is always token 1
   DiagnosticTask task(options, kSeed, at::kCPU);
   answer_always(task, {1}, 30);
   Evaluation evaluation = task.evaluate(Part::kValidation, {});
@@ -138,7 +138,8 @@ TEST(DiagnosticTaskTest, GuessingReachesChance) {
     const int64_t answer = kind == DiagnosticKind::kRecall ? 7 : kind == DiagnosticKind::kDyck ? 3 : 2;
     answer_always(task, outputs_of(kind) == 2 ? std::vector<int64_t>{answer, 0} : std::vector{answer}, 1);
     const Evaluation evaluation = task.evaluate(Part::kTest, {});
-    // Answers within a sequence hang together: five deviations of a mean of 2000 numbers in [0, 1].
+    // Answers within a sequence depend on each other: the tolerance is five deviations of a mean of 2000 numbers in [0,
+    // 1].
     EXPECT_NEAR(evaluation.scores[0].value, task.chance(), 5 * 0.5 / std::sqrt(2000)) << name;
   }
 }
@@ -300,7 +301,7 @@ TEST(DiagnosticTaskTest, RefusesBeforeTraining) {
   options.model.layers = 1000;
   options.model.attention.d_model = 65536;
   EXPECT_THAT(refusal(options), AllOf(HasSubstr("needs about"), HasSubstr("are available")));
-  // A model that fits, but not the logits of two outputs.
+  // This model fits into memory, but the logits of its two outputs do not.
   options = small();
   options.alphabet = 1 << 16;
   options.batch_size = 1;

@@ -37,7 +37,7 @@ TEST(DiagnosticTest, DefaultsFitTogether) {
     const auto generator = make_generator(defaults.options);
     EXPECT_GT(generator->chance(), 0) << name;
     EXPECT_LT(generator->chance(), 0.5) << name;
-    // Every scheme can be trained with them: rotary positions, which el_shared refuses, are not asked for.
+    // Every scheme can be trained with the defaults: they ask for no rotary positions, which el_shared refuses.
     DiagnosticOptions options = defaults.options;
     for (const std::string& scheme : scheme_names()) {
       options.model.attention.scheme = scheme;
@@ -84,7 +84,7 @@ TEST(DiagnosticTest, FieldsBelongToTasks) {
   EXPECT_EQ(difficulty(options).dump(), R"({"bracket-depth":3,"bracket-kinds":2,"sequence-length":10})");
 }
 
-// The command lists them beside those of a language model.
+// The command line has the options of diagnostic tasks beside those of a language model, so their names must differ.
 TEST(DiagnosticTest, FieldsHaveNamesOfTheirOwn) {
   TaskOptions task;
   DiagnosticOptions diagnostic;

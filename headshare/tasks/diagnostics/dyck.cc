@@ -1,4 +1,5 @@
-// dyck: well-nested brackets of several kinds; wherever the next token closes a bracket, which kind.
+// The task dyck has well-nested brackets of several kinds; wherever the next token closes a bracket, it asks which
+// kind.
 #include "headshare/base/error.h"
 #include "headshare/tasks/diagnostics/kinds.h"
 

@@ -15,7 +15,7 @@ DiagnosticOptions dyck(int64_t length, int64_t kinds, int64_t depth) {
   return {.kind = DiagnosticKind::kDyck, .sequence_length = length, .bracket_kinds = kinds, .bracket_depth = depth};
 }
 
-// The place of the bracket that the one at `close` closes, by counting alone.
+// Returns the place of the bracket that the one at `close` closes, by counting alone.
 size_t partner(const std::vector<int64_t>& tokens, size_t close, int64_t kinds) {
   int depth = 0;
   for (size_t i = close + 1; i-- > 0;) {

@@ -1,4 +1,4 @@
-// Diagnostic tasks: sequences made of random numbers, by decoders with heads of the task's own.
+// The family of diagnostic tasks trains decoders, with heads of the task's own, on sequences made of random numbers.
 #include <algorithm>
 
 #include "headshare/base/error.h"
@@ -15,7 +15,7 @@ DiagnosticKind kind_of(const std::string& task) {
   throw Error("there is no diagnostic task '" + task + "'");
 }
 
-// The program has one list of model options and one batch size for every task.
+// Takes the model and the batch size from the program's options: it has one list of them for every task.
 DiagnosticOptions of_task(const TaskOptions& options) {
   DiagnosticOptions made = options.own<DiagnosticOptions>();
   made.kind = kind_of(options.task);
@@ -24,7 +24,7 @@ DiagnosticOptions of_task(const TaskOptions& options) {
   return made;
 }
 
-// "sequences made from random numbers; alphabet 16; offsets 1,3,7,12; ..."
+// Describes the data: "sequences made from random numbers; alphabet 16; offsets 1,3,7,12; ..."
 std::string describe(const DiagnosticOptions& options) {
   std::string text = "sequences made from random numbers";
   const nlohmann::json difficulties = difficulty(options);
@@ -90,7 +90,7 @@ class DiagnosticsFamily : public TaskFamily {
     train->schedule.learning_rate = defaults.learning_rate;
   }
 
-  // Longer training for the larger presets: the sizes are those in which the tasks tell schemes apart.
+  // Trains longer for the larger presets: the sizes stay those in which the tasks separate schemes.
   void set_preset(Preset preset, TaskOptions*, TrainOptions* train) const override {
     train->steps *= preset == Preset::kQuick ? 1 : preset == Preset::kSmall ? 5 : 20;
   }

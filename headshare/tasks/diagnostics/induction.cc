@@ -1,15 +1,15 @@
-// induction: random tokens, then the same tokens again and again from the first; what is asked is the
-// next token. How many there are before they repeat differs from sequence to sequence, so that no fixed
-// distance solves it: the head must find the token before and read what followed.
+// The task induction has random tokens, then the same tokens again and again from the first; it asks for the next
+// token. How many tokens there are before they repeat differs from sequence to sequence, so that no fixed distance
+// solves it: the head must find the token before and read what followed.
 #include "headshare/base/error.h"
 #include "headshare/tasks/diagnostics/kinds.h"
 
 namespace headshare {
 namespace {
 
-// The repeated part begins after L tokens, L uniform in [T / 4, T / 2]; these are distinct, so that what
-// followed a token is never in doubt. Asked for are the tokens after the places T / 2 .. T - 1: always
-// as many, and always in the repeated part.
+// The repeated part begins after L tokens, L uniform in [T / 4, T / 2]; these are distinct, so that what followed a
+// token is never in doubt. The task asks for the tokens after the places T / 2 .. T - 1: always as many, and always in
+// the repeated part.
 class Induction : public SequenceGenerator {
  public:
   explicit Induction(const DiagnosticOptions& o) : alphabet_(o.alphabet), length_(o.sequence_length) {

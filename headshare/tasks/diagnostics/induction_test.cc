@@ -25,7 +25,7 @@ TEST(InductionTest, WhatFollowedTheTokenBeforeIsAsked) {
           EXPECT_LT(i, x.size() / 2);
           continue;
         }
-        // Asked for is the token after the place, and what followed the present token every time before.
+        // The task asks for the token after the place, which followed the present token every time before.
         if (i + 1 < x.size()) {
           EXPECT_EQ(drawn.targets[i], x[i + 1]);
         }

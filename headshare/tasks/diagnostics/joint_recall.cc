@@ -1,5 +1,5 @@
-// joint-recall: key-value pairs, one token each, then questions. A question asks for the values of several keys at
-// once, each answered by an output of its own; which keys it asks for is the same in every sequence.
+// The task joint-recall has key-value pairs, one token each, then questions. A question asks for the values of several
+// keys at once, each answered by an output of its own; the keys of a question are the same in every sequence.
 #include "headshare/base/error.h"
 #include "headshare/tasks/diagnostics/kinds.h"
 

@@ -22,7 +22,7 @@ DiagnosticOptions joint_recall(int64_t alphabet, int64_t pairs, int64_t queries,
 
 TEST(JointRecallTest, EachQuestionAsksForTheSameKeysInEverySequence) {
   const DiagnosticOptions options = joint_recall(16, 6, 9, 3);
-  // Of each question and output, the keys that would have given every answer so far.
+  // `candidates` has, for each question and output, the keys that would have given every answer so far.
   std::map<std::pair<int64_t, size_t>, std::set<int64_t>> candidates;
   expect_sound(options, [&](const Sequence& drawn) {
     std::map<int64_t, int64_t> value_of;

@@ -1,5 +1,5 @@
-// k-gram: a random walk in which a token mostly follows from the k tokens before it, by a rule that every sequence has
-// of its own; what is asked is which token has followed these k tokens most often so far.
+// The task k-gram has a random walk in which a token mostly follows from the k tokens before it, by a rule that every
+// sequence has of its own; it asks which token has followed these k tokens most often so far.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,7 +19,7 @@ double contexts_of(const DiagnosticOptions& o) {
   return std::pow(static_cast<double>(o.alphabet), static_cast<double>(o.order));
 }
 
-// Asked for is the last `queries` places at which one successor of the k tokens leads all others.
+// The questions stand at the last `queries` places at which one successor of the k tokens leads all others.
 class KGram : public SequenceGenerator {
  public:
   explicit KGram(const DiagnosticOptions& o)
@@ -46,7 +46,7 @@ class KGram : public SequenceGenerator {
   }
 
  private:
-  // The number of the k tokens that end at `place`, in base `alphabet`.
+  // Numbers the k tokens that end at `place`, in base `alphabet`.
   size_t context(std::span<const int64_t> inputs, size_t place) const {
     int64_t number = 0;
     for (int64_t back = order_ - 1; back >= 0; --back) {
@@ -69,14 +69,14 @@ class KGram : public SequenceGenerator {
     }
   }
 
-  // The token that followed most often; nothing where two lead, or none was seen.
+  // Returns the token that followed most often; nothing where two lead, or none was seen.
   static std::optional<int64_t> leader(const std::vector<int64_t>& counts) {
     const auto most = std::max_element(counts.begin(), counts.end());
     if (*most == 0 || std::count(counts.begin(), counts.end(), *most) > 1) return std::nullopt;
     return most - counts.begin();
   }
 
-  // False where the walk holds too few questions.
+  // Sets the targets; returns false where the walk holds too few questions.
   bool ask(std::span<const int64_t> inputs, std::span<int64_t> targets) const {
     std::map<size_t, std::vector<int64_t>> followed;  // context -> how often each token followed it
     std::vector<std::pair<size_t, int64_t>> questions;

@@ -19,7 +19,7 @@ DiagnosticOptions kgram(int64_t alphabet, int64_t order, int64_t length, int64_t
           .order = order};
 }
 
-// How often each token followed the `order` tokens that end at `place`, before it.
+// Counts how often each token followed the `order` tokens that end at `place`, before it.
 std::map<int64_t, int> successors(const std::vector<int64_t>& inputs, size_t place, size_t order) {
   std::map<int64_t, int> counts;
   for (size_t end = order - 1; end < place; ++end) {
@@ -47,7 +47,7 @@ TEST(KGramTest, AnswersAreTheTokensThatFollowedMostOften) {
   }
 }
 
-// The rule of a sequence is its own: without looking back the answers are like chance.
+// Each sequence has a rule of its own: without looking back the answers are like chance.
 TEST(KGramTest, RulesDifferBetweenSequences) {
   const auto generator = make_generator(kgram(4, 1, 64, 16));
   std::map<int64_t, int> after_zero;

@@ -1,5 +1,5 @@
-// offsets: random tokens; at every position, which tokens stood 1, 3, 7, ... places back, each answered
-// by an output of its own.
+// The task offsets has random tokens; at every position it asks which tokens stood 1, 3, 7, ... positions back, each
+// answered by an output of its own.
 #include <algorithm>
 
 #include "headshare/base/error.h"

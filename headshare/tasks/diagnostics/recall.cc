@@ -1,5 +1,5 @@
-// recall: key-value pairs, then keys drawn from them again and again, each followed by its value; what is
-// asked is that value when its key has just been read. A key is one token, or several of which no part names it alone.
+// The task recall has key-value pairs, then keys drawn from them again and again, each followed by its value; it asks
+// for that value when its key has just been read. A key is one token, or several of which no part names it alone.
 #include <cmath>
 
 #include "headshare/base/error.h"
@@ -50,7 +50,7 @@ class Recall : public SequenceGenerator {
   }
 
  private:
-  // Different keys in random order.
+  // Draws different keys in random order.
   std::vector<std::vector<int64_t>> draw_keys(Philox& random) const {
     std::vector<std::vector<int64_t>> tokens;  // of each part
     for (int64_t part = 0; part < parts_; ++part) {

@@ -1,4 +1,4 @@
-// For tests only: sequences of diagnostic tasks.
+// For tests only: this header draws sequences of diagnostic tasks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline Sequence draw_sequence(const SequenceGenerator& generator, uint64_t key) 
   return drawn;
 }
 
-// What holds for every task, over many streams: equal streams give equal sequences, tokens lie in the
+// Checks what holds for every task, over many streams: equal streams give equal sequences, tokens lie in the
 // vocabulary, there are as many targets as promised.
 inline void expect_sound(const DiagnosticOptions& options, const std::function<void(const Sequence&)>& check) {
   const auto generator = make_generator(options);

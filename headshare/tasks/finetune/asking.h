@@ -1,4 +1,4 @@
-// Questions put to an encoder with a task's head: in training, in evaluations and by `predict` the same way.
+// Questions are put to an encoder with a task head the same way in training, in evaluations and by `predict`.
 #pragma once
 
 #include <functional>
@@ -10,39 +10,41 @@
 
 namespace headshare {
 
-// A question and those of its rows that are looked at.
+// An Asked is a question and those of its rows that the encoder reads.
 struct Asked {
   const Question* question;
   std::vector<size_t> rows;
 };
 using AskedBatch = std::vector<Asked>;
 
-// An encoder whose head answers questions of a kind. Both are referred to.
+// An Answerer is an encoder whose head answers questions of a kind. It refers to both.
 struct Answerer {
   const Encoder& model;
   const QuestionKind& kind;
   int64_t padding = 0;   // the token that fills rows
-  size_t most_rows = 1;  // that are looked at together
+  size_t most_rows = 1;  // rows that are read together
 };
 
-// The scores of all rows of all questions, one after the other: [R, C].
+// Returns the head's outputs for all rows of all questions, one after the other: [R, C].
 Tensor row_scores(const Answerer& answerer, const AskedBatch& batch);
 
-// The same, with hidden states where these are wanted: then more work where the head reads one token of a row.
+// Returns the same, with hidden states where these are wanted: that is more work where the head reads one token of a
+// row.
 RowsRead read_rows(const Answerer& answerer, const AskedBatch& batch, bool states);
 
-// What these scores answer, [N].
+// Returns what these scores answer, [N].
 Answers answers_of(const QuestionKind& kind, const AskedBatch& batch, const Tensor& scores);
 
-// `places`: where the questions of a batch stand in the set.
+// `places` tells where the questions of a batch stand in the set.
 using OnBatch = std::function<void(const AskedBatch& batch, std::span<const size_t> places, const Tensor& scores)>;
 
-// What the model answers to all questions, by their order in the set; it is in evaluation mode meanwhile, and nothing
-// has gradients. Short questions are asked first, so that batches have little padding. The last digits of a score may
-// depend on the rows beside it: the same set with the same `most_rows` gives the same scores. `seen` may be empty.
+// Returns what the model answers to all questions, in their order in the set; it is in evaluation mode meanwhile, and
+// nothing has gradients. Short questions are asked first, so that batches have little padding. The last digits of a
+// score may depend on the rows beside it: the same set with the same `most_rows` gives the same scores. `seen` may be
+// empty.
 Answers ask_all(const Answerer& answerer, const QuestionSet& set, const Task::Progress& progress, const OnBatch& seen);
 
-// Tokens of each question's longest row.
+// Counts the tokens of each question's longest row.
 std::vector<int64_t> lengths_of(const QuestionSet& set);
 
 }  // namespace headshare

@@ -19,9 +19,9 @@ Words words_of(const QuestionSet& set) {
   return words;
 }
 
-// The mean of the scores of these examples; nothing where a metric is 0/0 of them, or has too few.
+// Returns the mean of the scores of these examples; nothing where a metric is 0/0 of them, or has too few.
 std::optional<double> score_of_some(const QuestionKind& kind, const QuestionSet& some, const Answers& answers) {
-  constexpr size_t kFewest = 2;  // of a correlation
+  constexpr size_t kFewest = 2;  // a correlation needs so many examples
   if (some.questions.size() < kFewest) return std::nullopt;
   const double score = task_score(score_answers(kind, some, answers));
   return std::isfinite(score) ? std::optional(score) : std::nullopt;

@@ -41,7 +41,7 @@ TEST(CoverageTest, CountsRowsThatWereCut) {
   QuestionSet part{.questions = {question({1}, 0), question({2}, 1), question({1}, 1)}, .labelled = true};
   EXPECT_EQ(coverage_of(train, kClasses, part, {0, 1, 1})->cut_rows, 0);
   part.questions[0].rows[0].cut = true;
-  part.questions[2].rows.push_back({.ids = {}, .cut = true, .text_words = {1}});  // of several, one is enough
+  part.questions[2].rows.push_back({.ids = {}, .cut = true, .text_words = {1}});  // one of its rows is enough
   EXPECT_EQ(coverage_of(train, kClasses, part, {0, 1, 1})->cut_rows, 2);
 }
 

@@ -47,7 +47,7 @@ void ExampleOrder::group(size_t first_batch, Philox* random) {
     const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first);
     std::stable_sort(begin, order_.begin() + static_cast<std::ptrdiff_t>(last),
                      [&](int64_t a, int64_t b) { return length_of(a) < length_of(b); });
-    for (size_t i = (last - first) / batch; i > 1; --i) {  // of whole batches; what is left over stays the last
+    for (size_t i = (last - first) / batch; i > 1; --i) {  // shuffles whole batches; what is left over stays the last
       const auto other = static_cast<std::ptrdiff_t>(random->below(i) * batch);
       const auto own = static_cast<std::ptrdiff_t>((i - 1) * batch);
       if (own != other) std::swap_ranges(begin + own, begin + own + groups_.batch_size, begin + other);

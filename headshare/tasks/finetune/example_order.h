@@ -1,4 +1,4 @@
-// In which order training examples come: a new one each epoch, the same for every model with the same seed.
+// Training examples come in a new order each epoch, the same for every model with the same seed.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace headshare {
 
-// Batches of examples of about the same length: less padding. Runs of so many batches of the drawn order are sorted by
-// length and come batch by batch in an order that is drawn again.
+// LengthGroups asks for batches of examples of about the same length, which need less padding. A fixed number of
+// batches of the drawn order is sorted by length and comes batch by batch in an order that is drawn again.
 struct LengthGroups {
   std::vector<int64_t> lengths = {};  // of every example; empty: no groups
   int64_t batch_size = 1;
 };
 
-// The places of rows with these lengths, short rows first: batches of them are hardly padded.
+// Returns the places of rows with these lengths, short rows first: batches of them need hardly any padding.
 std::vector<size_t> shortest_first(const std::vector<int64_t>& lengths);
 
 class ExampleOrder {
  public:
-  // Of 0 .. examples - 1, drawn from the stream (seed, "examples").
+  // Orders 0 .. examples - 1, drawn from the stream (seed, "examples").
   ExampleOrder(int64_t examples, uint64_t seed, LengthGroups groups = {});
 
   int64_t next();
@@ -30,7 +30,7 @@ class ExampleOrder {
   int64_t drawn() const { return drawn_; }
   double epochs() const { return static_cast<double>(drawn_) / static_cast<double>(examples_); }
 
-  // Where the order stands; restore() throws Error for a state of another number of examples.
+  // Save and restore where the order stands; restore() throws Error for a state of another number of examples.
   nlohmann::json state() const;
   void restore(const nlohmann::json& state, const std::string& where);
 
@@ -42,7 +42,7 @@ class ExampleOrder {
   LengthGroups groups_;
   uint64_t key_;
   int64_t drawn_ = 0;
-  int64_t shuffled_epoch_ = -1;  // that order_ is of
+  int64_t shuffled_epoch_ = -1;  // the epoch that order_ is of
   std::vector<int64_t> order_;
 };
 

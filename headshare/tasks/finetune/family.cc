@@ -1,4 +1,4 @@
-// Labelled data: encoders that learn masked tokens of a text first and are then fine-tuned.
+// The families of labelled data fine-tune encoders, which learn masked tokens of a text first.
 #include "headshare/base/error.h"
 #include "headshare/base/prefixed.h"
 #include "headshare/tasks/families.h"
@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-// Options of fine-tuning on other kinds of data.
+// Throws Error for options of fine-tuning that are about other kinds of data.
 void refuse_other_data(const TaskOptions& options, const TaskOptions& untouched) {
   FineTuningOptions given = options.own<FineTuningOptions>();
   FineTuningOptions before = untouched.own<FineTuningOptions>();

@@ -19,7 +19,7 @@ OutputMark fine_tuning_mark(const fs::path& out) {
   return OutputMark(out, {.verb = "finetune", .what = "a fine-tuning", .names = std::move(names)});
 }
 
-// Data that trained and scored a task's finished models must not change under them.
+// Notes the data that trained and scored a task's finished models, and throws Error where it changed under them.
 void note_data(const fs::path& out, const FineTuneJob& job) {
   const fs::path file = out / job_folder(job.name()) / kDataFile;
   make_directories(file.parent_path());
@@ -29,7 +29,7 @@ void note_data(const fs::path& out, const FineTuneJob& job) {
                              " was begun; use another --out, or --overwrite"));
 }
 
-// All models of one task; the best learning rate's are kept in the result.
+// Trains all models of one task; the result keeps those of the best learning rate.
 TaskResult run_job(const FineTuneGrid& grid, FineTuneJob& job, c10::Device device, FineTuneObserver& observer,
                    const std::function<bool()>& stop_requested) {
   for (const std::string& note : job.notes()) notice(note);
@@ -85,7 +85,7 @@ void check_grid(const FineTuneGrid& grid) {
 
 void begin_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, const fs::path& checkpoint) {
   const OutputMark mark = fine_tuning_mark(grid.out);
-  if (!grid.resume) mark.clear();  // also what a call noted that ended before it wrote its options
+  if (!grid.resume) mark.clear();  // clears also what a call noted that ended before it wrote its options
   mark.set();
   note_weights(grid.out, checkpoint);
   const DistillationOptions& distillation = grid.job.distillation;

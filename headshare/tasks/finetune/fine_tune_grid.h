@@ -1,4 +1,4 @@
-// The models that `finetune` makes: one for every task, learning rate and seed, in one directory.
+// `finetune` makes a grid of models in one directory: one for every task, learning rate and seed.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,16 @@ namespace headshare {
 
 struct FineTuneGrid {
   fs::path out;
-  bool resume = false;      // goes on with what is in `out`: finished models are kept
-  bool overwrite = false;   // forgets it first
-  bool keep_models = true;  // and not only their answers and scores
+  bool resume = false;      // goes on with what is in `out`: finished models stay
+  bool overwrite = false;   // forgets what is in `out` first
+  bool keep_models = true;  // keeps the models, and not only their answers and scores
   int64_t seeds = 3;
   int64_t seed = 0;  // the first
   JobOptions job = {};
   TuningOptions tuning = {};
 };
 
-// What watches it, besides the training of each model.
+// A FineTuneObserver watches the grid, besides the training of each model.
 class FineTuneObserver : public Observer {
  public:
   virtual void on_model(const std::string& /*task*/, double /*learning_rate*/, int64_t /*seed*/) {}
@@ -38,7 +38,7 @@ FineTuneJobs open_jobs(const FineTuneGrid& grid, const std::vector<std::string>&
 // Refuses what stands in grid.out and may not be replaced. The directory is locked.
 void check_grid(const FineTuneGrid& grid);
 
-// Goes on with what an earlier call left in grid.out or deletes it, and notes what the models will be made of.
+// Goes on with what an earlier call left in grid.out, or deletes it, and notes what the models will be made of.
 void begin_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, const fs::path& checkpoint);
 
 // Trains what is not finished. A learning rate at which training diverges is left out with a notice. Throws Interrupted

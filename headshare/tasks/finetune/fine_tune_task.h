@@ -1,4 +1,4 @@
-// What every fine-tuning task has: an encoder with a head, and an order of training examples.
+// Every fine-tuning task has an encoder with a head, and an order of training examples.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ class FineTuneTask : public Task {
   double epochs() const override { return order_.epochs(); }
 
  protected:
-  // Takes over the model that starting_model() made, on the CPU. `note` is saved with it. `lengths`: tokens of every
-  // example to train on. Of `shape` the loop says whether blocks are recomputed and in what products are.
+  // Takes over the model that starting_model() made, on the CPU. `note` is saved with it. `lengths` counts the tokens
+  // of every example to train on. The loop sets in `shape` whether blocks are recomputed and the precision of products.
   FineTuneTask(Encoder model, std::shared_ptr<Tokenizer> tokenizer, TaskNote note, const std::vector<int64_t>& lengths,
                const FineTuneOptions& options, uint64_t seed, c10::Device device, TrainingShape shape)
       : model_(std::move(model)),
@@ -46,7 +46,7 @@ class FineTuneTask : public Task {
 
   Encoder model_;
   ExampleOrder order_;
-  size_t most_rows_ = 1;  // that are evaluated at once
+  size_t most_rows_ = 1;  // rows that are evaluated at once
 
  private:
   std::shared_ptr<Tokenizer> tokenizer_;

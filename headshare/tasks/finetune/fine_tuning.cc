@@ -24,7 +24,7 @@ nlohmann::ordered_json to_json(const PartScores& part) {
   return object;
 }
 
-// JSON has no "not a number": null stands for it.
+// Reads null, which stands for "not a number": JSON has none.
 double number_or_nan(const nlohmann::json& value) { return value.is_null() ? std::nan("") : value.get<double>(); }
 
 PartScores part_from_json(const nlohmann::json& object) {
@@ -66,7 +66,7 @@ void load_best(Task& task, const TrainResult& result) {
   load_tensors(*task.model(), read_tensors(weights), weights.string());
 }
 
-// A finished model needs no more than its best checkpoint.
+// Drops the checkpoints that a finished model does not need: all but its best.
 void drop_finished(RunDirectory& home, bool keep_model) {
   for (const char* kind : {"step", "stopped"}) home.drop(kind);
   if (!keep_model) home.drop("best");
@@ -139,7 +139,7 @@ TrainOptions train_options(const FineTuneRun& run) {
   train.patience = run.options.patience;
   train.precision = run.options.precision;
   train.seed = run.seed;
-  train.evaluate_teacher = true;  // where there is one
+  train.evaluate_teacher = true;  // does nothing without a teacher
   return train;
 }
 
@@ -149,7 +149,7 @@ TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool kee
   const fs::path finished = directory / "result.json";
   RunDirectory home(directory);
   if (fs::exists(finished)) {
-    drop_finished(home, keep_model);  // a call that was killed meanwhile did not
+    drop_finished(home, keep_model);  // a call that was killed before this step did not
     return read_result(finished);
   }
   const TrainOptions options = train_options(run);
@@ -157,7 +157,7 @@ TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool kee
       run.job.start(static_cast<uint64_t>(run.seed), run.device, training_shape(options));
   Trainer trainer(*task, options, home, {observer}, stop_requested);
   const std::optional<int64_t> start = trainer.resume();
-  if (!start) home.clear();  // what a process left that was killed before its first checkpoint
+  if (!start) home.clear();  // removes what a process left that was killed before its first checkpoint
   const auto jsonl = make_jsonl_observer(directory / "metrics.jsonl", start);
   trainer.observe(jsonl.get());
   const TrainResult result = trainer.run();

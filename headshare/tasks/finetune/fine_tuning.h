@@ -1,4 +1,4 @@
-// One fine-tuning run: a job's model trained for some epochs, its best epoch judged on every part.
+// One fine-tuning run trains a job's model for some epochs and scores its best epoch on every part.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// How it learns; what it learns from is in JobOptions.
+// TuningOptions say how a fine-tuning learns; what it learns from is in JobOptions.
 struct TuningOptions {
   std::vector<SpelledNumber> learning_rates = {{5e-5, "5e-5"}};  // the peak, of each run; the best by validation counts
   double warmup_ratio = 0.1;                                     // of the steps, before a linear decay to 0
@@ -27,20 +27,22 @@ Fields fields(TuningOptions& options);
 // Throws Error for no learning rate, one that is not above 0, and one that is there twice.
 void check_learning_rates(const TuningOptions& options);
 
-// One model: a job, a learning rate and a seed.
+// A TunedModel is one fine-tuned model: a job, a learning rate and a seed.
 struct TunedModel {
   double learning_rate = 0;
   int64_t seed = 0;
   int64_t steps = 0;
   double best_epoch = 0;
-  double seconds = 0;               // of training
+  double seconds = 0;               // of the training
   std::vector<PartScores> parts{};  // of the model that was best on the validation part
 
-  // What rates are compared by: the goal of the validation part; -1, the least a metric can be, where that is 0/0.
+  // Returns what learning rates are compared by: the goal of the validation part; -1, the least a metric can be, where
+  // that is 0/0.
   double validation_goal() const;
 };
 
-// What a benchmark's average takes of a task: the goal of the validation part, of MNLI the mean of both halves of it.
+// Returns what a benchmark's average takes of a task: the goal of the validation part; for MNLI the mean over both
+// halves of it.
 double average_goal(const TunedModel& model);
 
 nlohmann::ordered_json to_json(const TunedModel& model);
@@ -54,10 +56,10 @@ struct FineTuneRun {
   c10::Device device;
 };
 
-// The trainer's options of a run.
+// Returns the trainer's options for a run.
 TrainOptions train_options(const FineTuneRun& run);
 
-// Trains in `directory`, or goes on with what was begun there; what a finished run left there is returned as it is.
+// Trains in `directory`, or goes on with what was begun there; the result of a finished run there is returned as it is.
 // When it is done the directory has metrics.jsonl, result.json, the answers to each part and, if `keep_model`, the best
 // model. Throws Interrupted, after saving, when asked to stop, and Diverged.
 TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,

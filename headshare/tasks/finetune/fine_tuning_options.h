@@ -1,4 +1,4 @@
-// What encoders are fine-tuned on, and how, where that is what a comparison trains.
+// A comparison that fine-tunes encoders has these options: what they are fine-tuned on, and how.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace headshare {
 
-// Where the labelled examples are.
+// DataLayout tells where the labelled examples are.
 enum class DataLayout { kSuite, kAnswersInTexts, kOwnTable };
 
-// What --task names: GLUE, SuperGLUE, SQuAD, or a table of the user's own.
+// A FineTuningTask is what --task names: GLUE, SuperGLUE, SQuAD, or a table of the user's own.
 struct FineTuningTask {
   std::string name;      // "glue"
   std::string sentence;  // what it asks of the models
@@ -23,13 +23,13 @@ struct FineTuningTask {
 
 const std::vector<FineTuningTask>& fine_tuning_tasks();
 
-// The one of that name, which there is.
+// Returns the task of that name, which must exist.
 const FineTuningTask& fine_tuning_task(const std::string& name);
 
 struct FineTuningOptions {
   std::string encoders = {};  // a comparison of masked language models; "": that comes first, on the text
   std::optional<int64_t> encoder_seeds = {};  // pre-trained here for each variant; default: as many as are fine-tuned
-  std::vector<std::string> tasks = {};        // of the suite; empty: all
+  std::vector<std::string> tasks = {};        // tasks of the suite; empty: all
   bool keep_models = false;
   JobOptions job = {};
   TuningOptions tuning = {};
@@ -39,10 +39,10 @@ struct FineTuningOptions {
 Fields fields(FineTuningOptions& options);
 inline constexpr const char* kFineTuningPrefix = "finetune-";
 
-// An Error about fine-tuning in the words of a comparison: "--epochs" is --finetune-epochs there.
+// Puts an Error about fine-tuning into the words of a comparison: "--epochs" is --finetune-epochs there.
 std::string in_fine_tuning_words(const std::string& message);
 
-// The tasks of options.task as open_job knows them. Throws Error for one that the suite does not have.
+// Lists the tasks of options.task as open_job knows them. Throws Error for one that the suite does not have.
 std::vector<std::string> fine_tuning_jobs(const TaskOptions& options);
 
 }  // namespace headshare

@@ -18,7 +18,7 @@ const std::vector<std::string>& own_tables() {
   return names;
 }
 
-// The diagnostics have no training part; they are judged with the task whose labels they share.
+// The diagnostics cannot be trained on, having no training part; they are scored with the task whose labels they share.
 bool can_be_trained_on(const TaskInfo& task) { return !task.train.empty() && task.name != kMismatched; }
 
 std::string full_name(const TaskInfo& task) { return suite_name(task.suite) + "/" + task.name; }
@@ -38,7 +38,7 @@ std::optional<Suite> suite_called(const std::string& name) {
   return std::nullopt;
 }
 
-// "rte" -> "glue/rte" and "superglue/rte".
+// Finds the suites that have a task: "rte" -> "glue/rte" and "superglue/rte".
 std::vector<std::string> with_suites(const std::string& name) {
   std::vector<std::string> found;
   for (const Suite suite : {Suite::kGlue, Suite::kSuperGlue}) {
@@ -46,7 +46,7 @@ std::vector<std::string> with_suites(const std::string& name) {
       const TaskInfo& task = find_task(suite, name);
       if (can_be_trained_on(task)) found.push_back(full_name(task));
     } catch (const Error&) {
-      // not of this suite
+      // This suite has no such task.
     }
   }
   return found;
@@ -132,7 +132,7 @@ std::vector<std::string> expand_job_names(const std::vector<std::string>& names)
 void check_files_differ(const std::vector<std::pair<const char*, std::string>>& files) {
   for (size_t i = 0; i < files.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
-      std::error_code missing;  // said by whoever reads it
+      std::error_code missing;  // whoever reads the file reports the error
       HS_CHECK(!fs::equivalent(files[i].second, files[k].second, missing), files[k].first, " and ", files[i].first,
                " are one file, ", files[i].second,
                "; give each its own, or hold a part of the training file back with --validation-fraction");

@@ -1,4 +1,4 @@
-// One task to fine-tune on: its data, the models that begin on it, and how they are judged in the end.
+// A job is one task to fine-tune on: its data, the models that begin on it, and how they are scored in the end.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace headshare {
 
-// Where a task's parts lie.
+// TaskFiles tell where a task's parts lie.
 struct TaskFiles {
   std::string data =
       {};  // a directory as the official archives unpack: glue/CoLA/train.tsv or CoLA/train.tsv, also .gz
@@ -28,7 +28,7 @@ struct TaskFiles {
 
 Fields fields(TaskFiles& files);
 
-// Everything that determines a task's data and model, but for the trained encoder and the seed.
+// JobOptions determine a task's data and model, but for the trained encoder and the seed.
 struct JobOptions {
   TaskFiles files = {};
   OwnTable table = {};
@@ -38,10 +38,10 @@ struct JobOptions {
   DistillationOptions distillation = {};
 };
 
-// MNLI's mismatched half, as a task and as a part of MNLI.
+// The mismatched half of MNLI has this name, as a task and as a part of MNLI.
 inline constexpr const char* kMismatched = "mnli-mm";
 
-// What a model reached on a part of a task's data.
+// PartScores are what a model reached on a part of a task's data.
 struct PartScores {
   std::string part;  // "validation", "test", or the task whose part it is: "mnli-mm"
   std::vector<Score> scores = {};
@@ -50,10 +50,10 @@ struct PartScores {
   std::optional<Coverage> coverage = {};
 };
 
-// Classes with how many examples each has.
+// ClassCounts tell how many examples each class has.
 using ClassCounts = std::vector<std::pair<std::string, int64_t>>;
 
-// "32 training examples; 0 50.0 %, 1 50.0 %": what an accuracy is to be read against.
+// Says what an accuracy is to be read against: "32 training examples; 0 50.0 %, 1 50.0 %".
 std::string class_note(const ClassCounts& classes);
 
 class FineTuneJob {
@@ -63,38 +63,40 @@ class FineTuneJob {
   const std::string& name() const { return name_; }  // "glue/cola"
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Training examples of an epoch (SQuAD: windows).
+  // Counts the training examples of an epoch (SQuAD: windows).
   virtual int64_t examples() const = 0;
   virtual int64_t validation_examples() const = 0;
 
-  // "v1.1" of a benchmark that has several; "".
+  // Names the edition of a benchmark that has several, "v1.1"; "" for others.
   virtual std::string edition() const { return ""; }
 
-  // The goal of a model that makes no mistake: 1, or 100 for scores in per cent.
+  // Returns the goal of a model that makes no mistake: 1, or 100 for scores in per cent.
   virtual double full_goal() const { return 1; }
 
-  // Whether the last part that judge() scores is a test part, which has no say in what is chosen.
+  // Tells whether the last part that judge() scores is a test part, which has no say in what is chosen.
   virtual bool scores_test() const { return false; }
 
-  // The classes and how many training examples each has; empty where there are none.
+  // Lists the classes and how many training examples each has; empty where there are none.
   virtual ClassCounts classes() const { return {}; }
 
-  // The goal that is reached by giving the most frequent answer of the training part to every question: of the test
-  // part where scores_test() and `test`, else in what average_goal() is of. Absent where there is no such answer.
+  // Returns the goal that is reached by giving the most frequent answer of the training part to every question: the
+  // goal on the test part where scores_test() and `test`, else what average_goal() would return. Absent where there is
+  // no such answer.
   virtual std::optional<double> guessing(bool /*test*/) const { return {}; }
 
-  // 32 hexadecimal digits of all data that train and score models, as they read it; not of a teacher.
+  // Returns 32 hexadecimal digits of all data that train and score models, as they read it; a teacher is not part of
+  // it.
   virtual std::string fingerprint() const = 0;
 
   // Throws Error when the encoder cannot be begun with or a training step would not fit into memory: refused now rather
-  // than in the middle of a grid. Of `shape` the loop fills in what it decides.
+  // than in the middle of a grid. The loop fills in what it decides in `shape`.
   virtual void check_start(c10::Device device, TrainingShape shape) const = 0;
 
-  // A model with the trained weights and a new head, drawn from `seed`. The job must outlive the task. Throws Error as
-  // check_start() does.
+  // Makes a model with the trained weights and a new head, drawn from `seed`. The job must outlive the task. Throws
+  // Error as check_start() does.
   virtual std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) = 0;
 
-  // Every labelled part, the validation part first, scored with the model as it is now; what it answers is written into
+  // Scores the model as it is now on every labelled part, the validation part first. Writes what it answers into
   // `directory` (which exists), PART.tsv, PART.jsonl or PART.json, in the form in which the task's scorer takes it.
   virtual std::vector<PartScores> judge(Task& task, const fs::path& directory, const Task::Progress& progress) = 0;
 
@@ -105,13 +107,13 @@ class FineTuneJob {
   std::vector<std::string> notes_;
 };
 
-// The names of all tasks: "glue/cola", ..., "superglue/boolq", ..., "squad", "classify", "pair", "regress".
+// Lists the names of all tasks: "glue/cola", ..., "superglue/boolq", ..., "squad", "classify", "pair", "regress".
 std::vector<std::string> job_names();
 
-// What a task's directory is called: "glue-cola".
+// Names a task's directory: "glue-cola".
 std::string job_folder(std::string name);
 
-// The tasks meant by what a user wrote: a suite stands for all its tasks that can be trained on, "cola" for
+// Lists the tasks meant by what a user wrote: a suite stands for all its tasks that can be trained on, "cola" for
 // "glue/cola"; a name that both suites have is refused. Throws Error, with the nearest name, for an unknown one.
 std::vector<std::string> expand_job_names(const std::vector<std::string>& names);
 

@@ -1,4 +1,4 @@
-// The kinds of jobs, each in its file; job.h chooses.
+// Each kind of job is defined in a file of its own; job.h chooses.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ std::unique_ptr<FineTuneJob> open_table_job(const std::string& name, const JobOp
                                             const LoadedEncoder& trained);
 std::unique_ptr<FineTuneJob> open_squad_job(const JobOptions& options, const LoadedEncoder& trained);
 
-// Named files, empty where there is none. Throws Error when one file stands in two places: the score of a model on the
-// data that trained or chose it says nothing.
+// Checks named files, empty where there is none. Throws Error when one file stands in two places: the score of a model
+// on the data that trained or chose it says nothing.
 void check_files_differ(const std::vector<std::pair<const char*, std::string>>& files);
 
 // Throws Error when a step of the model that the job will make, and its teacher, does not fit into memory.

@@ -1,4 +1,4 @@
-// Jobs of questions with labels: GLUE, SuperGLUE, the user's own tables.
+// Jobs of questions with labels are GLUE, SuperGLUE and the user's own tables.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning,
   shape.length = length;
   shape.scored = 0;
   double bytes = training_bytes(model, shape);
-  // Its weights are in memory already.
+  // The teacher's weights are in memory already.
   if (!teacher.model.is_empty()) bytes += evaluation_bytes(teacher.model->options(), shape);
   check_memory(bytes, "fine-tuning this model", "use a smaller --batch-size or --max-length");
 }
@@ -31,7 +31,7 @@ namespace {
 constexpr int64_t kUsualLength = 128;
 constexpr const char* kTest = "test";
 
-// A further part that is answered in the end, and scored where it has labels.
+// A FurtherPart is answered in the end, and scored where it has labels.
 struct FurtherPart {
   std::string name;
   QuestionKind kind;
@@ -61,7 +61,7 @@ class LabelledJob : public FineTuneJob {
 
   RowEncoder& rows() { return rows_; }
 
-  // The parts as they were read; without a validation part one is held back.
+  // Sets the parts as they were read; without a validation part one is held back.
   void set_parts(QuestionSet train, std::optional<QuestionSet> validation) {
     if (!validation) {
       HS_CHECK(options_.validation_fraction > 0, name_,
@@ -160,7 +160,7 @@ class LabelledJob : public FineTuneJob {
     return {.kind = data_.kind.head, .outputs = data_.kind.outputs(), .labels = data_.kind.labels};
   }
 
-  // Correlations are of two numbers or more.
+  // Throws Error for a single number to score: a correlation needs two or more.
   static void check_can_be_scored(const QuestionKind& kind, const QuestionSet& set) {
     HS_CHECK(kind.form != AnswerForm::kNumber || !set.labelled || set.questions.size() > 1, set.source,
              " gives 1 example to score numbers by, and a correlation needs 2 or more");
@@ -170,7 +170,8 @@ class LabelledJob : public FineTuneJob {
 
   void add_notes(const QuestionSet& set) { notes_.insert(notes_.end(), set.notes.begin(), set.notes.end()); }
 
-  // The loss is squared: numbers far from 1 make steps of another size than the learning rates are meant for.
+  // Notes numbers far from 1: the loss is squared, so they make steps of another size than the learning rates are meant
+  // for.
   void note_large_numbers() {
     if (data_.kind.form != AnswerForm::kNumber) return;
     constexpr double kFar = 100;
@@ -181,7 +182,8 @@ class LabelledJob : public FineTuneJob {
                                "; models learn better where they are scaled to a few units"));
   }
 
-  // A model that has learnt nothing but which class is the most frequent one has scores that look like some.
+  // Notes a model that answers with one class only: it has learnt nothing but the most frequent class, and its scores
+  // look valid.
   static void note_single_answer(const QuestionKind& kind, const QuestionSet& set, const Answers& answers) {
     const auto same = [&](double answer) { return answer == answers.front(); };
     const auto asked = [&](const Question& question) { return question.label == set.questions.front().label; };
@@ -194,7 +196,8 @@ class LabelledJob : public FineTuneJob {
                      "': it predicts one class only; try other learning rates or more epochs"));
   }
 
-  // The user's own tables: a line for each row with what was right, as the table has it.
+  // Writes a model's answers in the form in which the task's scorer takes them; for the user's own table, as the table
+  // has them.
   static void write_answers(const QuestionKind& kind, const QuestionSet& set, const Answers& answers, fs::path path) {
     std::vector<SubmittedAnswer> lines;
     for (size_t i = 0; i < answers.size(); ++i) {
@@ -217,7 +220,7 @@ class LabelledJob : public FineTuneJob {
   std::vector<FurtherPart> further_;
 };
 
-// A part's file: as named, else in --data, where it may be missing.
+// Finds a part's file: the named one, else the one in --data, where it may be missing.
 std::optional<std::string> file_of(const TaskInfo& task, const TaskFiles& files, const std::string& named,
                                    TaskPart part) {
   if (!named.empty()) return named;
@@ -227,13 +230,13 @@ std::optional<std::string> file_of(const TaskInfo& task, const TaskFiles& files,
     try {
       return find_task_file(task, root, part).string();
     } catch (const Error&) {
-      // not there: elsewhere, or nowhere
+      // The file is not in this folder: it is in the next one, or nowhere.
     }
   }
   return std::nullopt;
 }
 
-// The parts of other tasks with the same labels: MNLI's mismatched part and the diagnostics.
+// Lists the parts of other tasks with the same labels: MNLI's mismatched part and the diagnostics.
 std::vector<std::string> relatives(const TaskInfo& task) {
   if (task.suite == Suite::kGlue && task.name == "mnli") return {kMismatched, "ax"};
   if (task.suite == Suite::kSuperGlue && task.name == "rte") return {"ax-b", "ax-g"};
@@ -252,10 +255,10 @@ std::unique_ptr<FineTuneJob> open_suite_job(const TaskInfo& task, const JobOptio
   const std::optional<std::string> found = file_of(task, files, files.train, TaskPart::kTrain);
   // The reader's own message says where it looked.
   const std::string train = found ? *found : find_task_file(task, files.data, TaskPart::kTrain).string();
-  // What is found in --data and was named to train on is nothing to judge by.
+  // A file in --data that was also named to train on must not be used to score.
   const auto other_file = [&](const TaskInfo& of, const std::string& named) {
     const std::optional<std::string> path = file_of(of, files, named, TaskPart::kDev);
-    std::error_code missing;  // said by whoever reads it
+    std::error_code missing;  // whoever reads the file reports the error
     return path && !fs::equivalent(*path, train, missing) ? path : std::nullopt;
   };
   const std::optional<std::string> validating = other_file(task, files.validation);

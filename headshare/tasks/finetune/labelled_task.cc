@@ -12,10 +12,10 @@
 namespace headshare {
 namespace {
 
-// Of a question with more rows, so many are looked at in a training step: a right one and others.
+// A training step reads so many rows of a question that has more: a right one and others.
 constexpr size_t kMostTrainingRows = 8;
 
-// The mean of a task's scores; where one of them is 0/0 the least that any metric can be.
+// Returns the mean of a task's scores; where one of them is 0/0, the least that any metric can be.
 double goal_of(const std::vector<Score>& scores) {
   const double mean = task_score(scores);
   return std::isfinite(mean) ? mean : -1;
@@ -108,7 +108,7 @@ Tensor LabelledTask::divergences_of(const AskedBatch& batch, const Tensor& score
   const double temperature = data_.teacher.how.scores.temperature;
   if (data_.kind.form == AnswerForm::kClass) return divergences(scores, teacher, temperature);
   if (data_.kind.form == AnswerForm::kNumber) {
-    // No temperature divides numbers: what taught_sum() multiplies by is taken out again.
+    // No temperature divides numbers, so the factor of taught_sum() is taken out again.
     return (scores.to(at::kFloat) - teacher.to(at::kFloat)).squeeze(1).square() / (temperature * temperature);
   }
   std::vector<Tensor> each;

@@ -1,5 +1,5 @@
-// Fine-tuning on questions with a class, a number or a choice as their answer: GLUE, SuperGLUE and the user's own
-// table.
+// A LabelledTask fine-tunes on questions with a class, a number or a choice as their answer: GLUE, SuperGLUE and the
+// user's own table.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace headshare {
 
-// The data of a task as rows: read once, shared by all runs.
+// LabelledData are the data of a task as rows: read once, shared by all runs.
 struct LabelledData {
   QuestionKind kind;
   QuestionSet train = {};
   QuestionSet validation = {};
   int64_t padding = 0;
   std::shared_ptr<Tokenizer> tokenizer;
-  TaskNote note = {};  // what is kept with a model
+  TaskNote note = {};  // what is saved with a model
   TunedTeacher teacher = {};
 };
 
@@ -29,18 +29,18 @@ class LabelledTask : public FineTuneTask {
 
   int64_t draw(int64_t micro_batches) override;
 
-  // Cross-entropy of classes; of rows, -log of the share of the right ones in a softmax over a question's rows; the
-  // squared error of numbers. A teacher's share is the divergence of scores, of numbers the squared difference; its
-  // hidden states are those of all tokens.
+  // Sums the losses: the cross-entropy of classes; for rows, -log of the share of the right ones in a softmax over a
+  // question's rows; the squared error of numbers. A teacher's share is the divergence of logits, for numbers the
+  // squared difference; its hidden states are those of all tokens.
   Tensor loss_sum(int64_t index) override;
   std::optional<double> plain_loss_sum() const override { return plain_; }
 
-  // The task's metrics on the validation part; the goal is their mean. Blocks are 1 where a question is answered right
-  // and 0 elsewhere; numbers have none.
+  // Returns the task's metrics on the validation part; the goal is their mean. Blocks are 1 where a question is
+  // answered right and 0 elsewhere; numbers have none.
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
   std::optional<Evaluation> evaluate_teacher(const Task::Progress& progress) override;
 
-  // What the model answers to the questions of any part.
+  // Returns what the model answers to the questions of any part.
   Answers answers(const QuestionSet& set, const Task::Progress& progress);
 
  private:

@@ -26,7 +26,7 @@ EncoderOptions trained_options(const std::string& scheme = "mha") {
   return options;
 }
 
-// Texts with a fox are of class 1, texts without of class 0; numbers say how many dogs there are.
+// Makes texts: those with a fox are of class 1, those without of class 0; numbers say how many dogs there are.
 LabelledData small_data(AnswerForm form) {
   const auto tokenizer = small_wordpiece();
   RowEncoder rows(*tokenizer, 16);
@@ -108,7 +108,7 @@ TEST(LabelledTask, LossAndScoresAreWhatTheRowsSay) {
   EXPECT_EQ(found.criterion(), -*found.goal);
 }
 
-// The scores of each row of a question, [rows, outputs], read alone.
+// Returns the scores of each row of a question, [rows, outputs], read alone.
 Tensor scores_of(const Encoder& model, const Question& question) {
   std::vector<Tensor> scores;
   for (const EncodedRow& row : question.rows) {
@@ -119,7 +119,7 @@ Tensor scores_of(const Encoder& model, const Question& question) {
   return at::cat(scores);
 }
 
-// The last hidden states of all tokens of a question, [tokens, E].
+// Returns the last hidden states of all tokens of a question, [tokens, E].
 Tensor states_of(const Encoder& model, const Question& question) {
   std::vector<Tensor> states;
   for (const EncodedRow& row : question.rows) {
@@ -273,7 +273,7 @@ TEST(LabelledTask, StartsFromTheTrainedWeightsWithANewHead) {
   EXPECT_EQ(dropping.attention.attention_dropout, 0.2);
 }
 
-// Rows longer than the pre-trained windows: where no table of positions ends, the context grows with them.
+// Rows may be longer than the pre-trained windows: where no table of positions ends, the context grows with them.
 TEST(LabelledTask, RotaryEncodersTakeRowsBeyondTheirContext) {
   const FineTuneOptions longer{.max_length = 24};
   EncoderOptions options = trained_options();

@@ -42,7 +42,7 @@ Fields fields(FineTuneOptions& o) {
 
 namespace {
 
-// Whether a head of the one kind goes on as the other.
+// Tells whether a head of one kind goes on as the other.
 bool alike(const TaskHeadOptions& a, const TaskHeadOptions& b) {
   return a.kind == b.kind && a.outputs == b.outputs && a.labels == b.labels;
 }

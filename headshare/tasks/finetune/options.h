@@ -1,4 +1,4 @@
-// What every fine-tuning has, whatever the task.
+// Every fine-tuning has these options, whatever the task.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ struct FineTuneOptions {
 
 Fields fields(FineTuneOptions& options);
 
-// The encoder that a fine-tuning begins with: the weights of `trained` without its masked-LM head, and where the head
-// of the task needs them a pooler and the head itself, new and drawn from `seed`. On the CPU, in training mode. Throws
-// Error where the trained model has a head of a task already.
+// Makes the encoder that a fine-tuning begins with: the weights of `trained` without its masked-LM head, and where the
+// task head needs them a pooler and the task head itself, new and drawn from `seed`. It is on the CPU, in training
+// mode. Throws Error where the trained model has a task head already.
 Encoder starting_model(const EncoderOptions& resolved, const NamedTensors& trained, const TaskHeadOptions& head,
                        const FineTuneOptions& options, uint64_t seed);
 
-// The options of that encoder; its context grows to max_length.
+// Returns the options of that encoder; its context grows to max_length.
 EncoderOptions starting_options(EncoderOptions trained, const TaskHeadOptions& head, const FineTuneOptions& options);
 
 }  // namespace headshare

@@ -11,7 +11,7 @@
 namespace headshare {
 namespace {
 
-// The task of GLUE or SuperGLUE of that name; null for the user's own table.
+// Returns the task of GLUE or SuperGLUE of that name; null for the user's own table.
 const TaskInfo* suite_task(const std::string& name) {
   const size_t slash = name.find('/');
   if (slash == std::string::npos) return nullptr;
@@ -31,7 +31,7 @@ QuestionKind kind_of_note(const TunedEncoder& model) {
   return kind;
 }
 
-// Throws Error where rows are longer than the model's context.
+// Returns the length of rows. Throws Error where they are longer than the model's context.
 int64_t row_length(const TunedEncoder& model) {
   const int64_t context = model.encoder.model->options().context;
   HS_CHECK(model.note.max_length <= context, model.encoder.directory.string(), ": ", kTaskNoteFile,
@@ -44,7 +44,7 @@ int64_t row_length(const TunedEncoder& model) {
                         " gives are not finite numbers: the model has diverged, or its checkpoint is damaged"));
 }
 
-// Probabilities of the classes or choices of each question of a batch.
+// Adds the probabilities of the classes or choices of each question of a batch.
 void add_probabilities(const QuestionKind& kind, const AskedBatch& batch, std::span<const size_t> places,
                        const Tensor& scores, std::vector<Prediction>* predictions) {
   if (kind.form == AnswerForm::kNumber) return;
@@ -59,7 +59,8 @@ void add_probabilities(const QuestionKind& kind, const AskedBatch& batch, std::s
   }
 }
 
-// A model of pairs says nothing of a single text, nor one of single texts of a pair.
+// Throws Error where the rows do not have as many texts as the model's: a model of pairs says nothing of a single text,
+// nor one of single texts of a pair.
 void check_pairs(const TaskNote& note, const TaskInfo* task, const PredictColumns& columns) {
   const bool pairs = task == nullptr ? !note.table.pair.empty() : !task->second.names.empty();
   HS_CHECK(pairs || columns.pair.empty(), "--pair-column names a second text, and the model was fine-tuned on single ",

@@ -1,4 +1,4 @@
-// Answers of a fine-tuned model to new rows, or to new questions about texts.
+// A fine-tuned model answers new rows, or new questions about texts.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// Where the rows of a file are; what is "" is as in the model's own training file.
+// PredictColumns tell where the rows of a file are; what is "" is as in the model's own training file.
 struct PredictColumns {
   std::string text = {};
   std::string pair = {};
@@ -21,13 +21,13 @@ struct PredictColumns {
 
 Fields fields(PredictColumns& columns);
 
-// What the model says of one row.
+// A Prediction is what the model says of one row.
 struct Prediction {
   double answer = 0;                       // a class, a number, or the place of a choice, as in Answers
   std::vector<double> probabilities = {};  // of each class or choice, their sum is 1; of numbers none
 };
 
-// A fine-tuned encoder and what it was made for.
+// A TunedEncoder is a fine-tuned encoder and what it was made for.
 struct TunedEncoder {
   LoadedEncoder encoder;
   TaskNote note;
@@ -44,17 +44,17 @@ class Predictor {
   // Throws Error where head and note do not belong together.
   explicit Predictor(TunedEncoder model);
 
-  // Rows as `finetune` reads them: of a task of GLUE or SuperGLUE from a file of its form, or where columns are named
-  // from any table with texts. Throws Error as the readers do.
+  // Reads rows as `finetune` does: those of a task of GLUE or SuperGLUE from a file of its form; where columns are
+  // named, from any table with texts. Throws Error as the readers do.
   QuestionSet read(const std::string& file, const PredictColumns& columns);
 
-  // One a question, in their order. The same set gives the same answers that `finetune` wrote.
+  // Returns one prediction a question, in their order. The same set gives the same answers that `finetune` wrote.
   std::vector<Prediction> predict(const QuestionSet& set, const Task::Progress& progress) const;
 
-  // The answer as files have it: a label, a number with every digit, a choice.
+  // Returns the answer as files have it: a label, a number with every digit, a choice.
   std::string answer_text(const Question& question, double answer) const;
 
-  // The scores of predictions for a labelled set.
+  // Returns the scores of predictions for a labelled set.
   std::vector<Score> score(const QuestionSet& set, const std::vector<Prediction>& predictions) const;
 
   const QuestionKind& kind() const { return kind_; }
@@ -71,10 +71,10 @@ class SquadPredictor {
   // Throws Error where head and note do not belong together.
   explicit SquadPredictor(TunedEncoder model);
 
-  // The questions of a file of SQuAD's form, with answers or without.
+  // Reads the questions of a file of SQuAD's form, with answers or without.
   SquadSet read(const std::string& file);
 
-  // The same set gives the same answers that `finetune` wrote.
+  // Returns the answers; the same set gives the same answers that `finetune` wrote.
   SquadAnswers predict(const SquadSet& set, const Task::Progress& progress) const;
 
  private:
@@ -82,12 +82,12 @@ class SquadPredictor {
   RowEncoder rows_;
 };
 
-// Whether the answers to a set can be scored: every question has one, or the rules know questions that have none and
-// some have one.
+// Tells whether the answers to a set can be scored: every question has one, or the rules know questions that have none
+// and some have one.
 bool can_be_scored(const SquadData& data);
 
-// The directory of the one model that `path` stands for: a checkpoint, a run, or the --out of a fine-tuning that kept
-// one model. Throws Error with the models to choose from where it kept several.
+// Finds the directory of the one model that `path` stands for: a checkpoint, a run, or the --out of a fine-tuning that
+// kept one model. Throws Error with the models to choose from where it kept several.
 fs::path find_tuned_model(const fs::path& path);
 
 }  // namespace headshare

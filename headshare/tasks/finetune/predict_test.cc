@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 class PredictTest : public DirectoryTest {
  protected:
-  // A fine-tuned encoder with random weights.
+  // Saves a fine-tuned encoder with random weights.
   fs::path model(const TaskNote& note, const TaskHeadOptions& head) {
     EncoderOptions options = small_encoder_options("mha");
     options.vocabulary = 11;
@@ -87,7 +87,7 @@ TEST_F(PredictTest, ATaskReadsItsOwnFilesAndTables) {
   EXPECT_THAT(error_message([&] { predictor.read("own.csv", {.label = "x"}); }), HasSubstr("need --text-column"));
 }
 
-// What a model of single texts would say of pairs is no answer, and the other way round.
+// A model of single texts has no answer for pairs, and a model of pairs none for single texts.
 TEST_F(PredictTest, AsManyTextsAsInTraining) {
   const std::string rows = file("rows.csv", "text,more\na fox,the\n");
   Predictor single(open_tuned(classifier(), at::kCPU));

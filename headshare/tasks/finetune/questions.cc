@@ -63,7 +63,7 @@ std::string filled(std::string query, const std::string& candidate) {
   return at == std::string::npos ? query : query.replace(at, mark.size(), candidate);
 }
 
-// Each candidate once, in the order of the passage.
+// Returns each candidate once, in the order of the passage.
 std::vector<std::string> candidates_of(const RecordPassage& passage) {
   std::vector<std::string> texts;
   std::unordered_set<std::string> seen;
@@ -74,7 +74,7 @@ std::vector<std::string> candidates_of(const RecordPassage& passage) {
   return texts;
 }
 
-// The choices that are an answer, as the official scorer compares texts.
+// Marks the choices that are an answer, as the official scorer compares texts.
 void mark_right_choices(Question* question) {
   std::unordered_set<std::string> answers;
   for (const std::string& answer : question->answers) answers.insert(normalize_answer(answer));
@@ -197,11 +197,11 @@ QuestionSet read_questions(const TaskInfo& task, const std::string& path, RowEnc
 
 namespace {
 
-// Examples that are drawn together, as places in the set.
+// A Unit has examples that are drawn together, as places in the set.
 using Unit = std::vector<size_t>;
 
-// The answers of one MultiRC question, or with `whole_passages` of all questions on one paragraph; any other example
-// alone.
+// Groups the examples that are drawn together: the answers of one MultiRC question, or with `whole_passages` of all
+// questions on one paragraph; any other example is alone.
 std::vector<Unit> drawn_together(const QuestionSet& set, bool whole_passages) {
   std::map<std::pair<int64_t, int64_t>, size_t> places;
   std::vector<Unit> units;

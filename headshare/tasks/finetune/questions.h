@@ -1,4 +1,4 @@
-// Labelled examples of any task as questions to an encoder: rows of tokens, and what is right.
+// Labelled examples of any task become questions to an encoder: rows of tokens, and what is right.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +24,24 @@ struct Question {
   std::vector<EncodedRow> rows = {};
   int32_t label = -1;  // kClass: the class; kRow: the first right row; -1: unknown
   double number = std::numeric_limits<double>::quiet_NaN();  // kNumber
-  int64_t index = 0;                                         // the file's own
+  int64_t index = 0;                                         // the index in the file
   int64_t group = 0;                                         // MultiRC: the question that an answer belongs to
-  int64_t passage = 0;                                       // and the paragraph
+  int64_t passage = 0;                                       // MultiRC: the paragraph of that question
   std::vector<std::string> choices = {};                     // ReCoRD: the text of each row's candidate
   std::vector<std::string> answers = {};                     // ReCoRD: the right texts
   std::vector<char> right_choices = {};                      // ReCoRD: which choices are one of these
 
-  // kRow: whether a row is a right one.
+  // Tells for kRow whether a row is a right one.
   bool right(size_t row) const;
 };
 
-// What is asked in a task.
+// A QuestionKind is what a task asks.
 struct QuestionKind {
   std::string name = {};  // "glue/cola"
   std::string title = {};
   AnswerForm form = AnswerForm::kClass;
   TaskHeadKind head = TaskHeadKind::kText;
-  std::vector<std::string> labels = {};  // kClass: of each class
+  std::vector<std::string> labels = {};  // kClass: a name for each class
   std::vector<Metric> metrics = {};
   const TaskInfo* task = nullptr;  // null: the user's own table
 
@@ -51,7 +51,7 @@ struct QuestionKind {
 
 QuestionKind kind_of(const TaskInfo& task);
 
-// A part of a task's data.
+// A QuestionSet is a part of a task's data.
 struct QuestionSet {
   std::string source = {};  // the file
   std::vector<Question> questions = {};
@@ -62,40 +62,40 @@ struct QuestionSet {
 // Reads a file of a task of GLUE or SuperGLUE. Throws Error as the task's reader does.
 QuestionSet read_questions(const TaskInfo& task, const std::string& path, RowEncoder& rows);
 
-// Texts already read, the user's own or a task's.
+// Makes questions of texts already read, the user's own or a task's.
 QuestionSet to_questions(const TextExamples& examples, RowEncoder& rows);
 
-// The kind that the user's own table is: its classes, or numbers.
+// Returns the kind of question that the user's own table asks: its classes, or numbers.
 QuestionKind kind_of(const TextExamples& examples, const std::string& name);
 
-// `most` of a part's examples, drawn by shuffled(); all where there are not more. The answers of a MultiRC question
-// stay together, so that there it may be a few less: what is scored by question is scored by whole ones.
+// Keeps `most` of a part's examples, drawn by shuffled(); all where there are not more. The answers of a MultiRC
+// question stay together, so that there it may be a few less: its scores are of whole questions.
 void keep_some(std::optional<int64_t> most, QuestionSet* set);
 
 // Takes `fraction` of the examples (at least one, leaving at least one) out of a set and returns them, drawn as
-// keep_some does; of MultiRC whole paragraphs. Throws Error for fewer than two of them.
+// keep_some does; from MultiRC it takes whole paragraphs. Throws Error for fewer than two of them.
 QuestionSet split_off(double fraction, QuestionSet* set);
 
-// Throws Error for two questions of one index: an answer is told by it, in MultiRC within its question.
+// Throws Error for two questions of one index: the index identifies an answer, in MultiRC within its question.
 void check_indexes(const QuestionSet& set);
 
-// How many questions have each class, for kClass.
+// Counts the questions of each class, for kClass.
 std::vector<int64_t> class_counts(const QuestionSet& set, size_t classes);
 
-// The rows, and what is right, in a hash.
+// Adds the rows, and what is right, to a hash.
 void add_to(ContentHash* hash, const QuestionSet& set);
 
-// What a model answered to each question: a class, a number or a row.
+// Answers are what a model answered to each question: a class, a number or a row.
 using Answers = std::vector<double>;
 
-// An answer as files have it: a label, a number with every digit, a choice by its text or its place.
+// Returns an answer as files have it: a label, a number with every digit, a choice by its text or its place.
 std::string answer_text(const QuestionKind& kind, const Question& question, double answer);
 
-// The task's scores of answers to a labelled set.
+// Returns the task's scores of answers to a labelled set.
 std::vector<Score> score_answers(const QuestionKind& kind, const QuestionSet& set, const Answers& answers);
 
-// Those scores where every answer is the one that is right most often in `train` (the first of several): what a model
-// has to beat. Absent for numbers, and where questions have different numbers of rows.
+// Returns those scores where every answer is the one that is right most often in `train` (the first of several): what a
+// model has to beat. Absent for numbers, and where questions have different numbers of rows.
 std::optional<std::vector<Score>> score_most_frequent(const QuestionKind& kind, const QuestionSet& train,
                                                       const QuestionSet& set);
 

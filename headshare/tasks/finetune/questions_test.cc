@@ -163,7 +163,7 @@ TEST(QuestionSets, PartsAreHeldBackWhole) {
   EXPECT_THAT(error_message([&] { split_off(0.5, &two); }), HasSubstr("has 1 example"));
 }
 
-// Eight answers of two questions on a paragraph.
+// Makes eight answers of two questions on each paragraph.
 QuestionSet multirc(int paragraphs) {
   QuestionSet set = numbered(8 * paragraphs);
   for (size_t i = 0; i < set.questions.size(); ++i) {

@@ -1,4 +1,5 @@
-// The grid of learning rates and seeds of one task: what `finetune` and a cell of a comparison search alike.
+// A search trains the grid of learning rates and seeds of one task, for `finetune` and for a cell of a comparison
+// alike.
 #pragma once
 
 #include <functional>
@@ -11,9 +12,9 @@
 namespace headshare {
 
 struct RateSearch {
-  std::vector<TunedModel> models = {};                // of the best rate, a seed each; none where every rate diverged
-  std::vector<std::pair<double, double>> goals = {};  // of every rate that did not: the mean validation goal
-  std::vector<std::string> failures = {};             // of the others, one each
+  std::vector<TunedModel> models = {};                // of the best rate, one a seed; none where every rate diverged
+  std::vector<std::pair<double, double>> goals = {};  // of every rate that did not diverge: the mean validation goal
+  std::vector<std::string> failures = {};             // of the other rates, one each
 };
 
 // Trains a model for every rate and seed and keeps those of the rate with the best mean validation goal, the first

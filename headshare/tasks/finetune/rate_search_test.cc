@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-// A model whose validation goal is `goal`.
+// Makes a model whose validation goal is `goal`.
 TunedModel model_with(double rate, int64_t seed, double goal) {
   return {.learning_rate = rate, .seed = seed, .parts = {{.part = "validation", .goal = goal}}};
 }

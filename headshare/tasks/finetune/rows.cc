@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kWhere = "fine-tuning";
 
-// How many tokens of two texts stay when `room` fit: the longer gives up one after the other.
+// Returns how many tokens of two texts stay when `room` fit: the longer gives up one after the other.
 std::pair<size_t, size_t> shares(size_t first, size_t second, size_t room) {
   if (first + second <= room) return {first, second};
   const size_t half = room / 2;

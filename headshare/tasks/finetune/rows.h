@@ -1,5 +1,5 @@
-// Texts as a fine-tuned encoder reads them: rows [CLS] first [SEP], or [CLS] first [SEP] second [SEP], with as many
-// [SEP] between the two as the tokenizer wants.
+// A fine-tuned encoder reads texts as rows [CLS] first [SEP], or [CLS] first [SEP] second [SEP], with as many [SEP]
+// between the two as the tokenizer wants.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace headshare {
 
-// Tokens [begin, end) of a row; empty where there are none.
+// A TokenRange holds the tokens [begin, end) of a row; empty where there are none.
 struct TokenRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -32,7 +32,7 @@ struct EncodedRow {
   std::vector<int32_t> text_words = {};  // the words of its texts, numbered as a RowEncoder meets them; see keep_words
 };
 
-// A text and the bytes of it that a task asks about.
+// A MarkedText is a text and the bytes of it that a task asks about.
 struct MarkedText {
   std::string_view text;
   TextSpan place = {};
@@ -40,22 +40,24 @@ struct MarkedText {
 
 class RowEncoder {
  public:
-  // Rows of at most `length` tokens. Throws Error when the tokenizer has no [CLS], [SEP] or [PAD], or nothing fits.
+  // Makes rows of at most `length` tokens. Throws Error when the tokenizer has no [CLS], [SEP] or [PAD], or nothing
+  // fits.
   RowEncoder(const Tokenizer& tokenizer, int64_t length);
 
-  // A text that is too long is cut at its end, of a pair the longer one first.
+  // Make a row. A text that is too long is cut at its end, of a pair the longer one first.
   EncodedRow single(std::string_view text);
   EncodedRow pair(std::string_view first, std::string_view second);
 
-  // The same with the tokens that the places touch. A text that is too long is cut so that its last place stays:
-  // at its end, or where that would cut the place, at its beginning.
+  // Make the same row with the tokens that the places touch. A text that is too long is cut so that its last place
+  // stays: at its end, or where that would cut the place, at its beginning.
   EncodedRow single_with_words(std::string_view text, const std::array<TextSpan, 2>& places);
   EncodedRow pair_with_words(const MarkedText& first, const MarkedText& second);
 
-  // [CLS] first [SEP] second [SEP] of tokens that fit already.
+  // Makes [CLS] first [SEP] second [SEP] of tokens that fit already.
   EncodedRow joined(std::span<const int32_t> first, std::span<const int32_t> second) const;
 
-  // Whether rows from now on keep the numbers of their texts' words, those of WordsAndSymbols; at first they do not.
+  // Sets whether rows from now on keep the numbers of their texts' words, those of WordsAndSymbols; at first they do
+  // not.
   void keep_words(bool keep) { keeps_words_ = keep; }
   bool keeps_words() const { return keeps_words_; }
 
@@ -63,7 +65,7 @@ class RowEncoder {
   int64_t length() const { return length_; }
   int64_t padding() const { return padding_; }
   int64_t rows() const { return rows_; }            // made so far
-  int64_t shortened() const { return shortened_; }  // of which texts were cut
+  int64_t shortened() const { return shortened_; }  // rows whose texts were cut
 
  private:
   std::vector<int32_t> kept(const TokensWithSpans& tokens, size_t room, const std::array<TextSpan, 2>& places,
@@ -82,19 +84,20 @@ class RowEncoder {
 
 using RowPointers = std::vector<const EncodedRow*>;
 
-// Rows padded to the longest of them, on `device`. Segments are told where the encoder has two of them.
+// Pads rows to the longest of them, on `device`. Segments are given where the encoder has two of them.
 EncoderInput to_input(const RowPointers& rows, int64_t padding, const EncoderOptions& encoder, c10::Device device);
 
-// float [B, 2, T]: for each row two sets of weights that form the means over its words; zeros where there are none.
+// Returns float [B, 2, T]: for each row two sets of weights that form the means over its words; zeros where there are
+// none.
 Tensor word_weights(const RowPointers& rows, int64_t length, c10::Device device);
 
-// What a model makes of the rows of a batch.
+// RowsRead is what a model makes of the rows of a batch.
 struct RowsRead {
   Tensor scores;
   Tensor states = {};  // the last hidden states [tokens, E], without padding; undefined where they are not wanted
 };
 
-// The states of `input`'s tokens among hidden states [B, T, E].
+// Returns the states of `input`'s tokens among hidden states [B, T, E].
 Tensor states_of_tokens(const Tensor& hidden, const EncoderInput& input);
 
 }  // namespace headshare

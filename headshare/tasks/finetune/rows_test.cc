@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// [PAD] 0, [CLS] 2, [SEP] 3, a 5, fox 6, dogs 7, the 8, ##es 9, ##ing 10
+// The tokens are [PAD] 0, [CLS] 2, [SEP] 3, a 5, fox 6, dogs 7, the 8, ##es 9, ##ing 10.
 class Rows : public testing::Test {
  protected:
   std::shared_ptr<Tokenizer> tokenizer_ = small_wordpiece();
@@ -35,7 +35,7 @@ TEST_F(Rows, AreWhatBertReads) {
   EXPECT_EQ(rows_.shortened(), 0);
 }
 
-// Bytes, and RoBERTa's special tokens <s> 256, </s> 257, <pad> 258.
+// Makes a tokenizer of bytes, and RoBERTa's special tokens <s> 256, </s> 257, <pad> 258.
 BpeTokenizer roberta_like() {
   BpeNames names;
   for (int byte = 0; byte < 256; ++byte) names.tokens.push_back(to_alphabet(std::string(1, static_cast<char>(byte))));
@@ -57,7 +57,7 @@ TEST(RobertaRows, HaveTwoSeparatorsBetweenTheTextsOfAPair) {
   EXPECT_THAT(error_message([&] { RowEncoder(tokenizer, 5); }), HasSubstr("at least 6"));
 }
 
-// As transformers' truncation "longest_first".
+// The rows are those of transformers' truncation "longest_first".
 TEST_F(Rows, TheLongerTextIsCutFirst) {
   EXPECT_THAT(rows_.single("a a a a a a a").ids, ElementsAre(2, 5, 5, 5, 5, 5, 5, 3));
   EXPECT_THAT(rows_.pair("a a a a", "the the the").ids, ElementsAre(2, 5, 5, 5, 3, 8, 8, 3));

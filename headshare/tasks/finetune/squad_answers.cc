@@ -13,7 +13,7 @@
 namespace headshare {
 namespace {
 
-// The places of the `count` largest of scores[first .. last - 1], the largest first.
+// Returns the places of the `count` largest of scores[first .. last - 1], the largest first.
 std::vector<int64_t> largest(const float* scores, int64_t first, int64_t last, int64_t count) {
   std::vector<int64_t> places(static_cast<size_t>(last - first));
   std::iota(places.begin(), places.end(), first);
@@ -24,7 +24,7 @@ std::vector<int64_t> largest(const float* scores, int64_t first, int64_t last, i
   return places;
 }
 
-// The best of all windows' candidates, no text twice.
+// Keeps the best of all windows' candidates, no text twice.
 void keep_best(int64_t most, std::vector<AnswerCandidate>* candidates) {
   std::stable_sort(candidates->begin(), candidates->end(),
                    [](const AnswerCandidate& a, const AnswerCandidate& b) { return a.score > b.score; });

@@ -1,4 +1,4 @@
-// The job of SQuAD.
+// SquadJob fine-tunes on SQuAD.
 #include <nlohmann/json.hpp>
 
 #include "headshare/base/error.h"
@@ -19,7 +19,7 @@ class SquadJob : public FineTuneJob {
         model_(trained.model->options()),
         weights_(model_tensors(*trained.model)),
         rows_(*trained.tokenizer, options.tuning.row_length(model_, kUsualLength)) {
-    // Sooner than data that takes minutes to read.
+    // The teacher is opened first: its errors come before the data is read, which takes minutes.
     data_.teacher = open_tuned_teacher(options.distillation, {.task = kSquadTask,
                                                               .head = head(),
                                                               .tokenizer = *trained.tokenizer,
@@ -101,7 +101,7 @@ class SquadJob : public FineTuneJob {
     return split_off_articles(options_.validation_fraction, train);
   }
 
-  // predictions and null odds as the official scorers and `headshare score squad` read them, and the n best.
+  // Writes predictions and null odds as the official scorers and `headshare score squad` read them, and the n best.
   static void write_answers(const SquadData& data, const SquadAnswers& answers, const SquadPredictions& predictions,
                             const fs::path& directory) {
     nlohmann::ordered_json best = nlohmann::json::object();
@@ -127,7 +127,7 @@ class SquadJob : public FineTuneJob {
   NamedTensors weights_;
   RowEncoder rows_;
   SquadTrainingData data_;
-  bool judged_by_a_part_ = false;  // of a file, which is no gold for what was asked then
+  bool judged_by_a_part_ = false;  // the scored questions are a part of a file, so the file is no gold for them
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ Tensor SquadTask::losses(const SquadWindows& windows, const Tensor& scores) cons
   std::vector<int64_t> places;
   for (const SquadWindow* window : windows) places.insert(places.end(), {window->start, window->end});
   const Tensor targets = at::tensor(places, at::kLong).view({-1, 2}).to(scores.device());
-  // Classes are the second axis: the places.
+  // The loss takes the second axis as classes: the places.
   return at::cross_entropy_loss(scores, targets, {}, at::Reduction::None).mean(1);
 }
 

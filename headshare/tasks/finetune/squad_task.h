@@ -1,4 +1,4 @@
-// Fine-tuning on questions whose answer is a piece of a text: SQuAD v1.1 and v2.0.
+// A SquadTask fine-tunes on questions whose answer is a piece of a text: SQuAD v1.1 and v2.0.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ struct SquadTrainingData {
   SquadSet validation;
   int64_t padding = 0;
   std::shared_ptr<Tokenizer> tokenizer;
-  TaskNote note = {};  // what is kept with a model
+  TaskNote note = {};  // what is saved with a model
   TunedTeacher teacher = {};
 };
 
@@ -26,12 +26,13 @@ class SquadTask : public FineTuneTask {
 
   int64_t draw(int64_t micro_batches) override;
 
-  // The mean of the cross-entropies of start and end over a window's tokens, and of a teacher's divergences likewise.
+  // Sums over windows the mean of the cross-entropies of start and end over a window's tokens; a teacher's divergences
+  // are formed in the same way.
   Tensor loss_sum(int64_t index) override;
   std::optional<double> plain_loss_sum() const override { return plain_; }
 
-  // The official scores of the validation part in per cent; the goal is squad_goal. Blocks are the F1 of each question
-  // (v1.1).
+  // Returns the official scores of the validation part in per cent; the goal is squad_goal. Blocks are the F1 of each
+  // question (v1.1).
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
   std::optional<Evaluation> evaluate_teacher(const Task::Progress& progress) override;
 

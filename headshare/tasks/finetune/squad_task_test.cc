@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kSeed = 4;
 
-// A question about a text; `answer` stands in it where it first occurs, or is none.
+// Makes questions about texts; an answer stands in its text where it first occurs, or is none.
 SquadData made(const std::vector<std::pair<std::string, std::string>>& texts, SquadRules rules = SquadRules::kV1) {
   SquadData data{.source = "made.json", .rules = rules};
   for (const auto& [text, answer] : texts) {
@@ -43,7 +43,7 @@ class SquadTaskTest : public testing::Test {
 };
 
 TEST_F(SquadTaskTest, WindowsOverlapAndHoldTheAnswer) {
-  // Twelve tokens, of which seven fit beside the question's two.
+  // The paragraph has twelve tokens, of which seven fit beside the question's two.
   const SquadSet set = make_windows(made({{"a a a a a a dogs a a a a a", "dogs"}}), rows_, {.stride = 3}, true);
   ASSERT_EQ(set.windows.size(), 3U);
   EXPECT_THAT(set.windows[0].row.ids, ElementsAre(2, 8, 6, 3, 5, 5, 5, 5, 5, 5, 7, 3));
@@ -188,7 +188,7 @@ TEST_F(SquadTaskTest, ATeacherHasItsShareOfTheLoss) {
   EXPECT_NEAR(*task.plain_loss_sum(), plain, 1e-4);
 }
 
-// Windows of two lengths, all of one length alike: a batch of one length has one of two losses.
+// There are windows of two lengths, all of one length alike: a batch of one length has one of two losses.
 TEST_F(SquadTaskTest, BatchesAreOfOneLengthWhereAsked) {
   constexpr int64_t kBatch = 4, kBatches = 8;
   std::vector<std::pair<std::string, std::string>> texts(kBatch * kBatches / 2, {"dogs a", "dogs"});

@@ -27,7 +27,7 @@ std::optional<Places> first_answer(const SquadQuestion& question, const std::vec
   return std::nullopt;
 }
 
-// Cuts one question's paragraph into windows.
+// A Cutter cuts one question's paragraph into windows.
 class Cutter {
  public:
   Cutter(const RowEncoder& rows, const WindowsOptions& options)
@@ -66,7 +66,7 @@ class Cutter {
  private:
   const RowEncoder& rows_;
   int64_t stride_;
-  int64_t special_;  // tokens of a row that are of neither text
+  int64_t special_;  // tokens of a row that belong to neither text
   int64_t question_length_;
 };
 
@@ -119,7 +119,7 @@ void keep_some(std::optional<int64_t> most, SquadData* data) {
 
 SquadData split_off_articles(double fraction, SquadData* data) {
   std::vector<std::string> titles;
-  std::unordered_map<std::string, int64_t> questions;  // of each article
+  std::unordered_map<std::string, int64_t> questions;  // how many questions each article has
   for (const SquadQuestion& question : data->questions) {
     const std::string& title = data->paragraphs[question.paragraph].title;
     if (questions[title]++ == 0) titles.push_back(title);

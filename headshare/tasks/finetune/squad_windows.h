@@ -1,4 +1,4 @@
-// SQuAD as rows: a question beside a window of its paragraph, and back from places in rows to the text.
+// SQuAD becomes rows: a question beside a window of its paragraph. Places in rows lead back to the text.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,17 @@ struct WindowsOptions {
 
 Fields fields(WindowsOptions& options);
 
-// A row [CLS] question [SEP] tokens of the paragraph [SEP].
+// A SquadWindow is a row [CLS] question [SEP] tokens of the paragraph [SEP].
 struct SquadWindow {
   EncodedRow row;
   size_t question = 0;  // index into SquadData::questions
   int64_t first = 0;    // the paragraph's token at place row.second
-  // Where the first answer with a known place stands in the row, both ends included; 0, the place of [CLS], where the
-  // question has no answer or it is not wholly in this window.
+  // `start` and `end` tell where the first answer with a known place stands in the row, both included; 0, the place of
+  // [CLS], where the question has no answer or it is not wholly in this window.
   int64_t start = 0;
   int64_t end = 0;
 
-  // How many of the paragraph's tokens are in the row.
+  // Counts the paragraph's tokens in the row.
   int64_t tokens() const { return static_cast<int64_t>(row.ids.size()) - row.second - 1; }
 };
 
@@ -37,12 +37,12 @@ struct SquadSet {
   std::vector<std::string> notes = {};                 // sentences for the user
 };
 
-// Windows over all questions, at least one each. For training (`teach`) questions are left out, and counted in a note,
-// that have answers but none with a known place.
+// Makes windows over all questions, at least one each. For training (`teach`) questions are left out, and counted in a
+// note, that have answers but none with a known place.
 SquadSet make_windows(SquadData data, RowEncoder& rows, const WindowsOptions& options, bool teach);
 
-// The first `most` questions in a random order that depends on their number alone, in the order of the file; all where
-// there are not more.
+// Keeps the first `most` questions in a random order that depends on their number alone, in the order of the file; all
+// where there are not more.
 void keep_some(std::optional<int64_t> most, SquadData* data);
 
 // Takes about `fraction` of the questions out of the data, whole articles, and returns them. Throws Error for fewer

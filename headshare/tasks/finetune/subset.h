@@ -1,5 +1,5 @@
-// Parts of a data set, drawn from streams that depend on nothing but a name and the number of items: the same for every
-// scheme and seed.
+// Subsets of a data set are drawn from streams that depend on nothing but a name and the number of items: they are the
+// same for every scheme and seed.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace headshare {
 
-// 0 .. total - 1 in the order of the stream `name`.
+// Returns 0 .. total - 1 in the order of the stream `name`.
 std::vector<size_t> shuffled(size_t total, std::string_view name);
 
-// For each of `total` items whether it is among the `count` (at most total) that are drawn.
+// Tells for each of `total` items whether it is among the `count` (at most total) that are drawn.
 std::vector<char> draw_subset(size_t count, size_t total);
 
 // Takes the marked items out of a list; both keep their order.

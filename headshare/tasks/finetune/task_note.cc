@@ -11,11 +11,11 @@ namespace headshare {
 namespace {
 
 constexpr uint64_t kMostNoteBytes = 1 << 20;
-constexpr int64_t kMostLength = 1 << 20;  // of --max-length
+constexpr int64_t kMostLength = 1 << 20;  // the most that --max-length can be
 constexpr int64_t kMostRows = 1 << 20;
 constexpr const char* kFormat = "headshare-task";
 
-// How questions about texts are cut into rows and answered.
+// Lists how questions about texts are cut into rows and answered.
 Fields squad_fields(TaskNote& note) {
   Fields list = fields(note.windows);
   append(&list, fields(note.answers));

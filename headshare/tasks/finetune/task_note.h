@@ -1,4 +1,4 @@
-// What a fine-tuned model was made for: kept beside its weights, and read by `predict`.
+// A TaskNote says what a fine-tuned model was made for: it is kept beside the weights, and `predict` reads it.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct TaskNote {
   int64_t most_rows = 1;        // rows that evaluations looked at together
   OwnTable table = {};          // the columns of the user's own table; another file may have another format
   WindowsOptions windows = {};  // of SQuAD
-  AnswerOptions answers = {};   // likewise
+  AnswerOptions answers = {};   // of SQuAD
 };
 
 // Writes task.json into the directory of a model.
 void write_task_note(const fs::path& directory, const TaskNote& note);
 
-// Reads it. Throws Error, with the way out, where there is none (models of headshare before it wrote any, and other
-// models), where it is damaged, of a newer version, or about an unknown task.
+// Reads the note. Throws Error, with the way out, where there is none (models of headshare before it wrote any, and
+// other models), where it is damaged, of a newer version, or about an unknown task.
 TaskNote read_task_note(const fs::path& directory);
 
 }  // namespace headshare

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of one part, the numbers of all seeds.
+// Returns the goals of one part, for all seeds.
 std::vector<double> goals(const std::vector<TunedModel>& models, size_t part) {
   std::vector<double> values;
   for (const TunedModel& model : models) values.push_back(model.parts.at(part).goal);
@@ -52,7 +52,7 @@ Json to_object(const TaskResult& result) {
   return object;
 }
 
-// The mean over a suite's tasks, of each seed; it names the tasks, which need not be all.
+// Adds the mean over a suite's tasks, of each seed; it names the tasks, which need not be all.
 void add_averages(const std::vector<TaskResult>& results, Json* object) {
   for (const Suite suite : {Suite::kGlue, Suite::kSuperGlue}) {
     const std::string prefix = suite_name(suite) + "/";

@@ -1,4 +1,4 @@
-// What a grid of fine-tuned models found on one task, and results.json of several.
+// A TaskResult is what a grid of fine-tuned models found on one task; results.json holds those of several tasks.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace headshare {
 
-// One task's models at the learning rate that was best; learning_rate() where there is one.
+// It holds one task's models at the learning rate that was best, learning_rate() where there is one.
 struct TaskResult {
   std::string task;
   RateSearch search;
@@ -20,14 +20,14 @@ struct TaskResult {
   const std::vector<TunedModel>& models() const { return search.models; }
   double learning_rate() const { return models().front().learning_rate; }
 
-  // Score `score` of part `part` of every model.
+  // Returns score `score` of part `part` of every model.
   std::vector<double> values(size_t part, size_t score) const;
 };
 
-// Whether every seed has a number: 0/0 is none.
+// Tells whether every seed has a number: 0/0 is none.
 bool all_finite(const std::vector<double>& values);
 
-// results.json: `model` is what was fine-tuned, `options` those of the call.
+// Returns what results.json holds: `model` is what was fine-tuned, `options` those of the call.
 nlohmann::ordered_json results_object(const std::string& model, const std::vector<TaskResult>& results,
                                       const nlohmann::ordered_json& options);
 

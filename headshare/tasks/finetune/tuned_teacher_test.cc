@@ -62,7 +62,7 @@ TEST(TaughtSumTest, HiddenStatesAreComparedForEachExample) {
 
 class TunedTeacherTest : public DirectoryTest {
  protected:
-  // A model of the task `classify` with the labels "no" and "yes".
+  // Saves a model of the task `classify` with the labels "no" and "yes" as a teacher.
   DistillationOptions tuned(int64_t context = 16) {
     EncoderOptions options = small_encoder_options("mha");
     options.vocabulary = small_wordpiece()->vocabulary_size();

@@ -1,4 +1,4 @@
-// Scoring a language model on a text.
+// These functions score a language model on a text.
 #pragma once
 
 #include <functional>
@@ -10,28 +10,27 @@
 
 namespace headshare {
 
-// Called after each batch with windows done and in all. It may throw (Interrupted) to stop.
+// WindowProgress is called after each batch with the windows done and in all. It may throw (Interrupted) to stop.
 using WindowProgress = std::function<void(int64_t done, int64_t total)>;
 
-// The summed loss of `model` over `tokens`, every token but the first scored once (data/windows.h).
-// The bytes are those of the scored tokens. The model is put into evaluation mode meanwhile. Sums are
-// formed in double.
+// Sums the loss of `model` over `tokens`, every token but the first scored once (data/windows.h). The bytes are those
+// of the scored tokens. The model is put into evaluation mode meanwhile. Sums are formed in double.
 LanguageSums evaluate_language(const Decoder& model, const TokenData& tokens, const Tokenizer& tokenizer,
                                const WindowOptions& options, const WindowProgress& progress = {});
 
-// The loss of each window, [windows], mean nats per scored token: blocks for a bootstrap.
+// WindowLosses has the loss of each window, [windows], mean nats per scored token: blocks for a bootstrap.
 struct WindowLosses {
   LanguageSums sums;
   std::vector<double> window_means;
-  std::vector<int64_t> window_targets;  // scored tokens of each
+  std::vector<int64_t> window_targets;  // scored tokens of each window
 
-  // Adds windows with these losses, [B, T], of targets int64 [B, T]. One without targets has no mean.
+  // Adds windows with the losses [B, T] of targets int64 [B, T]. A window without targets has no mean.
   void add(const Tensor& losses, const Tensor& targets);
 };
 WindowLosses evaluate_windows(const Decoder& model, const TokenData& tokens, const Tokenizer& tokenizer,
                               const WindowOptions& options, const WindowProgress& progress = {});
 
-// A batch as tensors int64 [B, T] on `device`.
+// Converts a batch to tensors int64 [B, T] on `device`.
 Tensor to_tensor(const std::vector<int64_t>& values, const Batch& batch, c10::Device device);
 
 }  // namespace headshare

@@ -17,8 +17,8 @@ Decoder byte_model() {
   return small_decoder(options);
 }
 
-// -log p of each token but the first, one window at a time, one token at a time: window k begins at
-// k * stride, and scores what no window before it did.
+// Returns -log p of each token but the first, one window at a time, one token at a time: window k begins at k * stride,
+// and scores what no window before it did.
 std::vector<double> token_losses(const Decoder& model, const std::string& text, int64_t stride) {
   const at::NoGradGuard no_grad;
   std::vector<double> losses;

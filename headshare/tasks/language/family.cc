@@ -1,4 +1,4 @@
-// Causal language modelling: the next token of a text, by decoders.
+// The family of causal language modelling learns the next token of a text, by decoders.
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/language/score_text.h"
 #include "headshare/tasks/language/text_experiment.h"
@@ -48,7 +48,7 @@ class LanguageFamily : public TaskFamily {
   void set_defaults(const TaskOptions&, TaskOptions*, TrainOptions*) const override {}
   void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {
     set_text_preset(preset, options, train);
-    // Within a preset's steps ALiBi learns text that learned positions do not begin to
+    // ALiBi learns, within a preset's steps, text that learned positions do not begin to
     // (docs/results/hyper-parameters.md), and every scheme takes it, unlike rotary positions.
     options->model.positions = PositionKind::kAlibi;
   }

@@ -83,7 +83,7 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const 
                         "use a smaller --batch-size, --context or --d-model");
   options_.model = resolved;
   for (const Part part : {Part::kValidation, Part::kTest}) {
-    // Refused now rather than after a tenth of the training.
+    // A part that cannot be scored is refused now rather than after a tenth of the training.
     if (has(part)) EvaluationWindows(scored(part), windows());
   }
   if (options.distillation.given()) {
@@ -135,7 +135,7 @@ std::optional<Evaluation> LanguageModelTask::evaluate_teacher(const Task::Progre
 
 Evaluation LanguageModelTask::evaluate(const Decoder& model, Part part, const Task::Progress& progress) const {
   WindowOptions own = windows();
-  if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
+  if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // the teacher reads as many windows at once as fit it
     own.batch_size = evaluation_batch(model->options(), {.batch = options_.batch_size, .length = own.context});
   }
   const WindowLosses losses = evaluate_windows(model, scored(part), *data_.tokenizer, own, progress);

@@ -1,4 +1,4 @@
-// Causal language modelling: predict the next token of a text.
+// Causal language modelling predicts the next token of a text.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@
 
 namespace headshare {
 
-// Everything that determines a task on running text but the seed.
+// LanguageModelOptions determine a task on running text but for the seed.
 struct LanguageModelOptions : TextOptions {
   TransformerOptions model = {};  // its vocabulary comes from the tokenizer
   int64_t batch_size = 32;        // windows in a micro-batch, of the model's context each
 };
 
-// Takes those of a task on text.
+// Takes the options of a task on text.
 LanguageModelOptions language_options(const TaskOptions& options);
 
-// The text of a run as tokens: read once, shared by every model that is compared on it.
+// LanguageData is the text of a run as tokens: read once, shared by every model that is compared on it.
 struct LanguageData {
   std::shared_ptr<Tokenizer> tokenizer;
   TextSplits splits;
@@ -33,14 +33,14 @@ struct LanguageData {
   const TokenData& part(Part part) const { return part == Part::kValidation ? splits.validation : splits.test; }
 };
 
-// The first `most` tokens of a part, or all. Throws Error when there are none.
+// Returns the first `most` tokens of a part, or all. Throws Error when there are none.
 TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64_t> most);
 
 // Loads the tokenizer, the teacher's where none is named, or trains one on all of `text` (the part held out of it for
 // validation too, as nanoGPT does: a character that is only there must have an id), and tokenises the texts.
 LanguageData open_language_data(const TextOptions& options, const Progress& progress = {});
 
-// What tasks on running text have in common: the text, and a place in it.
+// A TextTask is a task on running text: it has the text, and a place in it.
 class TextTask : public Task {
  public:
   bool has(Part part) const override { return !data_.part(part).empty(); }
@@ -51,7 +51,7 @@ class TextTask : public Task {
   const LanguageData& data() const { return data_; }
 
  protected:
-  // Throws Error when the training text is shorter than a window.
+  // Begins at the start of the batches. Throws Error when the training text is shorter than a window.
   TextTask(const LanguageData& data, const BatchOptions& batches);
 
   LanguageData data_;
@@ -63,9 +63,9 @@ class TextTask : public Task {
 
 class LanguageModelTask : public TextTask {
  public:
-  // A model with initial values of `seed`. Throws Error when the training text is shorter than the
-  // context, another part cannot be scored, or training would not fit into memory. Of `shape` the loop
-  // says whether blocks are recomputed and how many averages it keeps; the rest is the task's.
+  // Makes a model with initial values of `seed`. Throws Error when the training text is shorter than the context,
+  // another part cannot be scored, or training would not fit into memory. The loop sets in `shape` whether blocks are
+  // recomputed and how many averages it keeps; the task sets the rest.
   LanguageModelTask(const LanguageModelOptions& options, const LanguageData& data, uint64_t seed, c10::Device device,
                     TrainingShape shape = {});
 

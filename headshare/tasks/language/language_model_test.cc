@@ -21,7 +21,7 @@ using testing::HasSubstr;
 constexpr uint64_t kSeed = 9;
 
 TEST(LanguageModelTaskTest, SchemesSeeTheSameBatches) {
-  // What a batcher of these options hands out is what every task computes its losses on.
+  // Every task computes its losses on what a batcher of these options hands out.
   for (const std::string scheme : {"mha", "mhe_mul", "skv"}) {
     const LanguageModelOptions options = small_language(scheme);
     LanguageModelTask task(options, small_data(), kSeed, at::kCPU);
@@ -108,7 +108,7 @@ TEST(LanguageModelTaskTest, GoesOnWithTheSamePartsOnly) {
   const TrainOptions training{.steps = 2, .evaluate_every = 1, .save_every = 1, .keep_last = 2};
   LanguageModelTask task(small_language(), small_data(), kSeed, at::kCPU);
   Trainer(task, training, run, {}).run();
-  // As a program wrote it that noted no parts: passes, and is not taken in place of one that does not fit.
+  // A checkpoint of a program that noted no parts passes; it is not taken in place of one that does not fit.
   const fs::path first = run.step_checkpoints().front() / "training.json";
   nlohmann::json state = nlohmann::json::parse(read_file(first));
   ASSERT_EQ(state["task"].erase("judged"), 1u);
@@ -175,7 +175,7 @@ TEST(LanguageModelTaskTest, RecomputingCountsWhenMemoryIsChecked) {
   DecoderOptions model = options.model;
   model.vocabulary = 256;
   model = resolve(model);
-  // A batch between what fits with recomputing and what fits without.
+  // The batch lies between what fits with recomputing and what fits without.
   const auto needed = [&](int64_t batch, bool recompute) {
     return training_bytes(model, {.batch = batch, .length = 64, .recompute = recompute});
   };
@@ -287,7 +287,7 @@ TEST_F(OpenLanguageDataTest, TextThatCannotBeReadIsNamed) {
   EXPECT_THAT(error_message([&] { open_language_data(options_); }), HasSubstr("--text"));
 }
 
-// Weights are those of one batch of 36 windows and of three of 12; so are the gradients of the step.
+// One batch of 36 windows and three of 12 give the same weights; so do the gradients of the step.
 TEST(LanguageModelTaskTest, MicroBatchesEqualOneBatch) {
   LanguageModelOptions options = small_language();
   options.batch_order = BatchOrder::kShuffled;

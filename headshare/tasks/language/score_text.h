@@ -1,4 +1,5 @@
-// Scores language models on a text, and what other models' scores have in common with that.
+// These functions score language models on a text; scores of other models on text share the windows and the line about
+// unknown tokens.
 #pragma once
 
 #include <optional>
@@ -12,16 +13,16 @@
 
 namespace headshare {
 
-// The windows of a text of which the longest allows windows of `longest` tokens: as many at once as keep the scores
+// Returns the windows for a text that allows windows of at most `longest` tokens: as many at once as keep the scores
 // below 256 MiB and fit into memory. Throws Error when a batch does not fit.
 WindowOptions scoring_windows(const TextToScore& asked, std::optional<int64_t> stride, const ModelOptions& model,
                               int64_t longest);
 
-// `heading` and "4.1% of the tokens are unknown to the tokenizer and easy to predict"; "" where the tokenizer knows
-// every token.
+// Returns `heading` and "4.1% of the tokens are unknown to the tokenizer and easy to predict"; "" where the tokenizer
+// knows every token.
 std::string unknown_line(const std::string& heading, double share);
 
-// Perplexity, and bits per byte where the tokenizer is lossless.
+// Returns perplexity, and bits per byte where the tokenizer is lossless.
 TextScores score_text(const TextToScore& asked, std::optional<int64_t> stride);
 
 }  // namespace headshare

@@ -14,7 +14,7 @@ std::string file_names(const std::vector<std::string>& paths) {
   return names;
 }
 
-// The counts in a description are rounded: a text with a word mended would look the same.
+// Hashes the parts, because the counts in a description are rounded: a text with a word mended would look the same.
 std::string content(const TextSplits& s) {
   return content_hash(s.train.fingerprint() + s.validation.fingerprint() + s.test.fingerprint());
 }

@@ -1,4 +1,4 @@
-// What experiments on running text have in common: the text, and sizes that a comparison on it starts with.
+// Experiments on running text have in common the text, and sizes that a comparison on it starts with.
 #pragma once
 
 #include "headshare/tasks/family.h"
@@ -16,7 +16,7 @@ class TextExperiment : public Experiment {
   void share(const fs::path& home, TaskOptions* options) const override;
 
  protected:
-  // A subject of which the family fills in what is its own.
+  // Returns a subject in which the family fills in what is its own.
   Subject text_subject() const;
 
   LanguageData data_;
@@ -25,7 +25,7 @@ class TextExperiment : public Experiment {
   std::vector<std::string> files_;
 };
 
-// Model, batches, steps and rate of a comparison on text.
+// Sets model, batches, steps and rate of a comparison on text.
 void set_text_preset(Preset preset, TaskOptions* options, TrainOptions* train);
 
 }  // namespace headshare

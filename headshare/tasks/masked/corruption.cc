@@ -78,7 +78,7 @@ std::vector<int64_t> Corrupter::permutation(uint64_t key) const {
   return places;
 }
 
-// What a shuffled token of each place would be.
+// Returns what each token would become if it were shuffled.
 std::vector<int64_t> Corrupter::candidates(std::span<const int64_t> row, const std::vector<int64_t>& permutation,
                                            Philox& random) const {
   std::vector<int64_t> result(row.begin(), row.end());

@@ -1,5 +1,5 @@
-// Which tokens of a window are replaced, and by what: three-way classification (HashFormers, after Yamaguchi et al.,
-// EMNLP 2021). No softmax over words is needed, so encoders without a vocabulary can learn from it.
+// Three-way classification replaces tokens of a window by shuffled and random ones (HashFormers, after Yamaguchi et
+// al., EMNLP 2021). It needs no softmax over words, so encoders without a vocabulary can learn from it.
 #pragma once
 
 #include "headshare/base/field.h"
@@ -9,14 +9,14 @@
 
 namespace headshare {
 
-// Where a shuffled token comes from.
+// ShuffleKind tells where a shuffled token comes from.
 enum class ShuffleKind {
   kBatch,  // one permutation of the places of a window, the same for all windows of a batch; a token whose source is a
            // special token or padding stays what it is, but counts as shuffled (the authors')
   kRow,    // a permutation of the ordinary tokens of each window
 };
 
-// What a random token is.
+// RandomTokens tells what a random token is.
 enum class RandomTokens {
   kPaper,  // the authors': a random row of a table; uniform bits for hash-emb and hash-pool; for hash-add and hash-proj
            // bits that are each 1 with a probability u, which is uniform for each token; as
@@ -42,7 +42,7 @@ class Corrupter : public WindowRows {
   Corrupter(const Tokenizer& tokenizer, const CorruptionOptions& options, TokenEmbeddingKind embedding, TokenData text,
             int64_t context, const std::string& path = {});
 
-  // A permutation of the places of a window.
+  // Draws a permutation of the places of a window.
   std::vector<int64_t> permutation(uint64_t key) const;
 
   // Replaces ordinary tokens of a padded batch's row and sets its targets to ThreeWay classes: each token is shuffled
@@ -60,7 +60,7 @@ class Corrupter : public WindowRows {
   TokenEmbeddingKind embedding_;
   TokenData text_;
   int64_t context_;
-  std::vector<int64_t> ordinary_tokens_;  // of a vocabulary
+  std::vector<int64_t> ordinary_tokens_;  // the ordinary tokens of a vocabulary
 };
 
 }  // namespace headshare

@@ -13,7 +13,7 @@ namespace {
 // The masks are the same for every run.
 uint64_t mask_key_of_evaluations() { return stream_key(0, "masks of evaluations"); }
 
-// A perplexity by another name.
+// Returns a perplexity by another name.
 Score renamed(const char* name, const LanguageSums& sums, const char* objective, const std::string& tokenizer,
               const MaskedSetup& setup) {
   Score score = perplexity(sums, {.objective = objective,

@@ -1,4 +1,5 @@
-// What encoders learn from text: masked tokens from those around them, or which tokens were replaced.
+// The family of encoders that learn from text: they learn masked tokens from those around them, or which tokens were
+// replaced.
 #include <algorithm>
 
 #include "headshare/base/error.h"
@@ -15,7 +16,8 @@ namespace {
 constexpr const char* kMasked = "mlm";
 constexpr const char* kThreeWay = "three-way";
 
-// Of fine-tuning the objective that its encoders can begin with: without a vocabulary there is one alone.
+// Returns the objective of a task; for fine-tuning, the one that its encoders can begin with: without a vocabulary
+// there is one alone.
 EncoderTask task_of_options(const TaskOptions& options) {
   const bool hashed = is_hashed(options.own<MaskedOptions>().encoder.embedding);
   const bool three_way = options.task == kThreeWay || (options.task != kMasked && hashed);
@@ -28,7 +30,7 @@ EncoderOptions encoder_of(const TaskOptions& options, int64_t vocabulary) {
   return encoder_options(model, options.own<MaskedOptions>(), task_of_options(options));
 }
 
-// A tokenizer that is still to be made.
+// Throws Error where the embeddings of the encoder cannot read a tokenizer that is still to be made.
 void check_tokenizer_fits(const TaskOptions& options) {
   const TokenizerKind kind = options.own<TextOptions>().tokenizer.kind;
   const bool open = !has_vocabulary(kind);
@@ -117,7 +119,7 @@ class MaskedFamily : public TaskFamily {
 
   Fields fields(TaskOptions& options) const override {
     Fields list = headshare::fields(options.own<MaskedOptions>());
-    list.insert(list.begin() + 1, norms_field(&options.model.norms));  // behind --bert, which is about them
+    list.insert(list.begin() + 1, norms_field(&options.model.norms));  // stands behind --bert, which is about norms
     return list;
   }
 
@@ -128,7 +130,7 @@ class MaskedFamily : public TaskFamily {
     };
     if (has(headshare::fields(probe.corruption))) return {kThreeWay};
     if (has(headshare::fields(probe.masking)) || option == "pseudo-tokens") return {kMasked};
-    if (option == "norms") return {kMasked, kThreeWay, "translation"};  // of encoder-decoders too
+    if (option == "norms") return {kMasked, kThreeWay, "translation"};  // encoder-decoders have norms, too
     return tasks();
   }
 
@@ -159,7 +161,8 @@ class MaskedFamily : public TaskFamily {
              " are disjoint");
   }
 
-  // Some models may have token embeddings that read options which those of others do not.
+  // Throws Error for an option of token embeddings that none of the models reads; some models may read options that
+  // others do not.
   void check_models(const std::vector<TaskOptions>& models) const override {
     std::vector<TokenEmbeddingKind> kinds;
     for (const TaskOptions& one : models) {

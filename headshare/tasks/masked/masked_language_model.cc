@@ -47,7 +47,7 @@ void set_masked_defaults(TaskOptions* options) {
 }
 
 EncoderOptions encoder_options(const TransformerOptions& model, const MaskedOptions& masked, EncoderTask task) {
-  Masker::room(model.context);  // an Error when there is none
+  Masker::room(model.context);  // throws Error when there is none
   return encoder_with_head(model, masked.encoder, task);
 }
 
@@ -69,7 +69,7 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
   check_training_memory(training_bytes(resolved, shape) + teacher_bytes(language.distillation, shape), device, shape,
                         "use a smaller --batch-size, --context or --d-model");
   for (const Part part : {Part::kValidation, Part::kTest}) {
-    if (has(part)) scored(part);  // refused now rather than after a tenth of the training
+    if (has(part)) scored(part);  // throws now rather than after a tenth of the training
   }
   if (language.distillation.given()) {
     teacher_ = load_teacher(language.distillation, resolved, *data_.tokenizer, device);
@@ -132,7 +132,7 @@ TokenData MaskedLanguageModelTask::scored(Part part) const {
 Evaluation MaskedLanguageModelTask::evaluate(const Encoder& model, Part part, const Task::Progress& progress) const {
   const TokenData tokens = scored(part);
   MaskedSetup own = setup();
-  if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
+  if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // the teacher reads as many windows at once as fit it
     own.batch_size = evaluation_batch(
         model->options(), {.batch = language_.batch_size, .length = own.context, .scored = masked_.masking.rate});
   }

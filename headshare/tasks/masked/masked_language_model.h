@@ -1,4 +1,4 @@
-// Masked language modelling: predict tokens of a text that were hidden, from those around them.
+// Masked language modelling predicts tokens of a text that were hidden, from those around them.
 #pragma once
 
 #include "headshare/models/encoder.h"
@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// What encoders that learn from text have besides the options of a language model.
+// MaskedOptions are what encoders that learn from text have besides the options of a language model.
 struct MaskedOptions {
   bool bert = false;  // begin with BERT's own form: see set_masked_defaults
   EncoderParts encoder = {};
@@ -19,15 +19,15 @@ struct MaskedOptions {
 
 Fields fields(MaskedOptions& options);
 
-// BERT's options where a language model's are others, and the tokenizer that has [MASK]. Norms stand before each part
-// and positions are rotary, because small encoders of BERT's own form (--bert) stay on the plateau of token
+// Sets BERT's options where a language model's are others, and the tokenizer that has [MASK]. Norms stand before each
+// sub-layer and positions are rotary, because small encoders of BERT's own form (--bert) stay on the plateau of token
 // frequencies for thousands of steps (docs/design/017-encoders.md).
 void set_masked_defaults(TaskOptions* options);
 
-// The encoder that both make, resolved, with the head that the task needs.
+// Returns the encoder that both kinds of options make, resolved, with the head that the task needs.
 EncoderOptions encoder_options(const TransformerOptions& model, const MaskedOptions& masked, EncoderTask task);
 
-// Windows of text without [CLS] and [SEP]. Throws Error where the text is too short for one.
+// Returns windows of text without [CLS] and [SEP]. Throws Error where the text is too short for one.
 BatchOptions window_batches(const LanguageModelOptions& language, const TokenData& tokens, uint64_t seed);
 
 // A micro-batch is `batch_size` windows [CLS] tokens [SEP] of the context, filled to the last place by text that goes
@@ -35,9 +35,9 @@ BatchOptions window_batches(const LanguageModelOptions& language, const TokenDat
 // by [SEP]. Masks are drawn anew for every batch from the stream (seed, "masks") and the batch's number.
 class MaskedLanguageModelTask : public TextTask {
  public:
-  // A model with initial values of `seed`. Throws Error when the tokenizer cannot mask, the training text is shorter
-  // than a window, a part holds no token that could be masked, or training would not fit into memory. Of `shape` the
-  // loop says whether blocks are recomputed and how many averages it keeps; the rest is the task's.
+  // Makes a model with initial values of `seed`. Throws Error when the tokenizer cannot mask, the training text is
+  // shorter than a window, a part holds no token that could be masked, or training would not fit into memory. The loop
+  // sets in `shape` whether blocks are recomputed and how many averages it keeps; the task sets the rest.
   MaskedLanguageModelTask(const LanguageModelOptions& language, const MaskedOptions& masked, const LanguageData& data,
                           uint64_t seed, c10::Device device, TrainingShape shape = {});
 
@@ -46,8 +46,8 @@ class MaskedLanguageModelTask : public TextTask {
   int64_t draw(int64_t micro_batches) override;
   Tensor loss_sum(int64_t index) override;
   std::optional<double> plain_loss_sum() const override { return plain_; }
-  // The loss at masked tokens, with the same masks for every model; blocks are its means over windows. Scores:
-  // "masked-perplexity", its exponential, and of the test part alone "pseudo-perplexity".
+  // Returns the loss at masked tokens, with the same masks for every model; blocks are its means over windows. Scores
+  // are "masked-perplexity", its exponential, and on the test part alone "pseudo-perplexity".
   Evaluation evaluate(Part part, const Task::Progress& progress) override { return evaluate(model_, part, progress); }
   std::optional<Evaluation> evaluate_teacher(const Task::Progress& progress) override;
   void save(const std::string& directory) override;

@@ -29,7 +29,7 @@ LanguageModelOptions small_masked(const std::string& scheme = "mha") {
   return options;
 }
 
-// Words of small_wordpiece(), cut as --validation-fraction 0.2 --test-fraction 0.1 would.
+// Makes words of small_wordpiece(), cut as --validation-fraction 0.2 --test-fraction 0.1 would.
 LanguageData masked_data(int words = 800) {
   LanguageData data{.tokenizer = small_wordpiece(), .splits = {}};
   std::string text;
@@ -40,7 +40,7 @@ LanguageData masked_data(int words = 800) {
   return data;
 }
 
-// Nothing but [UNK], which is never masked.
+// Makes a text of nothing but [UNK], which is never masked.
 TokenData unknown_words() { return TokenData::from_memory({1, 1, 1, 1}, 8); }
 
 MaskedLanguageModelTask small_task(const std::string& scheme = "mha", uint64_t seed = kSeed,
@@ -57,7 +57,7 @@ TEST(MaskedLanguageModelTask, SchemesAreAskedTheSame) {
     MaskedLanguageModelTask other = small_task(scheme);
     EXPECT_EQ(other.draw(2), targets);
     EXPECT_EQ(other.evaluate(Part::kValidation, {}).targets, mha.evaluate(Part::kValidation, {}).targets);
-    // Without blocks' differences: the loss of an untrained model is nearly ln V per target.
+    // The loss of an untrained model is nearly ln V per target, whatever its scheme.
     EXPECT_NEAR(other.loss_sum(0).item<double>() / 6, std::log(11), 0.2) << scheme;
   }
 }
@@ -119,14 +119,14 @@ TEST(MaskedLanguageModelTask, EvaluatesEachPartWithMasksThatStay) {
               AllOf(HasSubstr("objective:pseudo"), HasSubstr("wordpiece"), HasSubstr("context:16")));
 }
 
-// Every token by itself, against one forward pass each.
+// The pseudo-likelihood is compared with one forward pass for each token.
 TEST(MaskedLanguageModelTask, ThePseudoLikelihoodMasksEveryTokenInTurn) {
   MaskedLanguageModelTask task = small_task();
   const LanguageData& data = task.data();
   const TokenData& tokens = data.splits.test;
   const Masker masker(*data.tokenizer, {});
   const MaskedSetup setup{.context = 16, .batch_size = 5};
-  // A window of 14 tokens, one of 6.
+  // The tokens make a window of 14 and one of 6.
   const std::optional<LanguageSums> found = pseudo_likelihood(task.encoder(), tokens, 20, masker, setup);
   const at::NoGradGuard no_grad;
   double nats = 0;
@@ -153,7 +153,7 @@ TEST(MaskedLanguageModelTask, LearnsMoreThanFrequencies) {
   LanguageModelOptions options = small_masked();
   options.batch_size = 8;
   LanguageData data = masked_data();
-  // "a a .. a fox fox .. fox dogs ..": a token is what stands around it.
+  // In "a a .. a fox fox .. fox dogs ..", a token is what stands around it.
   std::vector<int32_t> tokens;
   for (int i = 0; i < 3000; ++i) tokens.push_back(5 + i / 60 % 4);
   data.splits = split_tokens(TokenData::from_memory(tokens, 4000), 0.2, 0.1, *data.tokenizer);
@@ -195,7 +195,7 @@ TEST(MaskedLanguageModelTask, RefusesBeforeTraining) {
   options = small_masked();
   options.model.attention.d_model = 1 << 20;
   EXPECT_THAT(refusal(options, masked_data()), HasSubstr("training this model needs about"));
-  // Now rather than after a tenth of the training.
+  // Parts that cannot be masked are refused now rather than after a tenth of the training.
   const std::string unmaskable = " text holds no token that could be asked for";
   LanguageData data = masked_data();
   data.splits.validation = unknown_words();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kMaskingUse = "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)";
 
-// Words as ranges of places: consecutive ordinary tokens, each a word of its own unless `continues` says otherwise.
+// A Word is a range of places: consecutive ordinary tokens, each a word of its own unless `continues` says otherwise.
 struct Word {
   int64_t begin = 0;
   int64_t count = 0;

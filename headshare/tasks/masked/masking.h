@@ -1,4 +1,4 @@
-// Which tokens of a text a masked language model is asked for.
+// A Masker chooses the tokens of a text that a masked language model is asked for.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct MaskingOptions {
 
 Fields fields(MaskingOptions& options);
 
-// BERT's masking. Special tokens, [UNK] among them, are never asked for.
+// Masker masks as BERT does. Special tokens, [UNK] among them, are never asked for.
 class Masker : public WindowRows {
  public:
   // Throws Error, naming the way out and the tokenizer's file where it has one, when the tokenizer lacks a special
@@ -42,8 +42,8 @@ class Masker : public WindowRows {
   std::vector<int64_t> ordinary_tokens_;
 };
 
-// -sum_t p(t) ln p(t) with the frequencies of a training text's ordinary tokens: the loss of a model that knows how
-// frequent each token is and nothing else. Throws Error when there are none.
+// Returns -sum_t p(t) ln p(t) with the frequencies of a training text's ordinary tokens: the loss of a model that knows
+// how frequent each token is and nothing else. Throws Error when there are none.
 double unigram_entropy(const TokenData& tokens, const Masker& masker, int64_t vocabulary);
 
 }  // namespace headshare

@@ -18,10 +18,10 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// [PAD] [UNK] [CLS] [SEP] [MASK], then the words.
+// The vocabulary begins with [PAD] [UNK] [CLS] [SEP] [MASK]; then come the words.
 constexpr int64_t kUnknown = 1, kClassify = 2, kSeparate = 3, kMask = 4, kFirstWord = 5;
 
-// Rows of `length` random ordinary tokens, masked.
+// Makes rows of `length` random ordinary tokens, masked.
 WindowBatch masked(const Masker& masker, int64_t rows, int64_t length, int64_t vocabulary, uint64_t seed = 1) {
   Philox random(seed);
   WindowBatch batch;
@@ -56,7 +56,7 @@ TEST(Masking, AsksForItsShareEightyTenTen) {
     ++fates[batch.ids[i] == kMask ? "masked" : batch.ids[i] == target ? "kept" : "other"];
     ++places[static_cast<int64_t>(i) % batch.length];
   }
-  // Four standard deviations of a binomial of 6000. A random token may be the one that was there.
+  // Tolerances are four standard deviations of a binomial of 6000. A random token may be the one that was there.
   const double words = static_cast<double>(tokenizer->vocabulary_size() - kFirstWord);
   EXPECT_NEAR(fates["masked"], 4800, 4 * std::sqrt(6000 * 0.8 * 0.2));
   EXPECT_NEAR(fates["other"], 600 * (1 - 1 / words), 4 * std::sqrt(6000 * 0.1 * 0.9));
@@ -84,7 +84,7 @@ TEST(Masking, SpecialTokensAreNeverAskedFor) {
   EXPECT_THAT(std::vector<int64_t>(batch.ids.begin() + 9, batch.ids.end()), Each(0));
 }
 
-// Words of 1, 2 and 3 tokens: a word is masked whole or not at all.
+// There are words of 1, 2 and 3 tokens: a word is masked whole or not at all.
 TEST(Masking, WholeWords) {
   const auto tokenizer = small_wordpiece();
   const std::vector<int32_t> ids = tokenizer->encode("a fox foxes dogs foxing a foxesing a a fox foxing the");

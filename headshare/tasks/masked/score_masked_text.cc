@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// What a masked language model is worth.
+// A MaskedResult is what a masked language model scores on a text.
 struct MaskedResult {
   LanguageSums masked;
   std::optional<LanguageSums> pseudo;

@@ -1,4 +1,4 @@
-// What a trained encoder is worth on a text, as `evaluate` reports it.
+// This header scores a trained encoder on a text, as `evaluate` reports it.
 #pragma once
 
 #include "headshare/tasks/language/score_text.h"
@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-// The loss at masked tokens, and the pseudo-perplexity of the first options.pseudo_tokens.
+// Returns the loss at masked tokens, and the pseudo-perplexity of the first options.pseudo_tokens.
 TextScores score_masked_text(const TextToScore& asked, const MaskedOptions& options);
 
 }  // namespace headshare

@@ -11,10 +11,10 @@
 namespace headshare {
 namespace {
 
-// What is replaced in evaluations is the same for every run.
+// The replacements in evaluations are the same for every run.
 uint64_t corruption_key_of_evaluations() { return stream_key(0, "corruption of evaluations"); }
 
-// The places that have a target among the flattened ones, int64 [N].
+// Returns the places that have a target among the flattened ones, int64 [N].
 Tensor asked_places(const Tensor& targets) { return (targets.flatten() != kIgnoredTarget).nonzero().squeeze(1); }
 
 Tensor losses_of(const Tensor& scores, const Tensor& targets) {
@@ -95,7 +95,7 @@ ThreeWayTask::ThreeWayTask(const LanguageModelOptions& language, const MaskedOpt
   check_training_memory(training_bytes(resolved, shape), device, shape,
                         "use a smaller --batch-size, --context or --d-model");
   for (const Part part : {Part::kValidation, Part::kTest}) {
-    if (has(part)) scored(part);  // refused now rather than after a tenth of the training
+    if (has(part)) scored(part);  // throws now rather than after a tenth of the training
   }
   model_ = Encoder(resolved);
   model_->read_words(data_.tokenizer);

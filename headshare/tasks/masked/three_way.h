@@ -1,4 +1,4 @@
-// Three-way classification: for each token of a text, whether it is the text's own, shuffled or random.
+// Three-way classification tells for each token of a text whether it is the text's own, shuffled or random.
 #pragma once
 
 #include "headshare/models/encoder.h"
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// What an encoder makes of corrupted windows.
+// ThreeWayScores are what an encoder makes of corrupted windows.
 struct ThreeWayScores {
   WindowLosses losses;
   int64_t correct = 0;
@@ -19,20 +19,21 @@ struct ThreeWayScores {
   double recall(ThreeWay label) const;  // 0 where none was asked
 };
 
-// Every window of `tokens` corrupted as follows from its number and the options alone, so that equal embeddings are
-// asked the same. The model is put into evaluation mode meanwhile. Throws Error when no token could be asked about.
+// Scores every window of `tokens`, corrupted as follows from its number and the options alone, so that equal embeddings
+// are asked the same. The model is put into evaluation mode meanwhile. Throws Error when no token could be asked about.
 ThreeWayScores evaluate_three_way(const Encoder& model, const TokenData& tokens, const Corrupter& corrupter,
                                   const MaskedSetup& setup, const WindowProgress& progress = {});
 
-// The loss in nats per token, the accuracy, and which part of the shuffled and of the random tokens was recognised.
+// Returns the loss in nats per token, the accuracy, and the share of the shuffled and of the random tokens that was
+// recognised.
 std::vector<Score> three_way_scores(const ThreeWayScores& scores, const std::string& tokenizer,
                                     const MaskedSetup& setup, const CorruptionOptions& options);
 
-// A micro-batch is windows as those of MaskedLanguageModelTask; what is replaced is drawn anew for every batch from the
-// stream (seed, "corruption") and the batch's number.
+// A micro-batch is windows like those of MaskedLanguageModelTask; what is replaced is drawn anew for every batch from
+// the stream (seed, "corruption") and the batch's number.
 class ThreeWayTask : public TextTask {
  public:
-  // As MaskedLanguageModelTask.
+  // Makes a model, and throws Error, as MaskedLanguageModelTask does.
   ThreeWayTask(const LanguageModelOptions& language, const MaskedOptions& masked, const LanguageData& data,
                uint64_t seed, c10::Device device, TrainingShape shape = {});
 

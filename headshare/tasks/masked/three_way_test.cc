@@ -19,7 +19,7 @@ std::shared_ptr<Tokenizer> hash_tokenizer() {
   return train_tokenizer({.kind = TokenizerKind::kHashMd}, [](std::string*) { return false; });
 }
 
-// 200 different words.
+// Returns 200 different words.
 std::string many_words() {
   std::string text;
   for (int i = 0; i < 200; ++i) text += join_text("w", i, " ");
@@ -76,7 +76,7 @@ TEST(ThreeWay, TenInAHundredAreShuffledAndNineRandom) {
   }
 }
 
-// In every row a shuffled token of one place comes from the same other place.
+// A shuffled token of one place comes from the same other place in every row.
 TEST(ThreeWay, ABatchHasOnePermutationOfPlaces) {
   const auto tokenizer = hash_tokenizer();
   const Corrupted found = corrupted(*tokenizer, {.rate = 0.5}, TokenEmbeddingKind::kHashProj);

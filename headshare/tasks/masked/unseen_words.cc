@@ -19,7 +19,7 @@ struct Counts {
   Words types, unseen_types;
   int64_t words = 0, unseen_words = 0;
   double nats = 0;      // of the windows with an unseen word
-  int64_t targets = 0;  // of these
+  int64_t targets = 0;  // targets of these windows
 };
 
 double share(size_t part, size_t whole) {

@@ -1,4 +1,4 @@
-// Words of a text that its training text does not have, and how encoders do around them.
+// Unseen words are words of a text that its training text does not have; their scores tell how encoders do around them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace headshare {
 
-// A scored part of a text, in disjoint windows of `context`, whose losses are those of every window in order.
+// A ScoredText is a scored part of a text, in disjoint windows of `context`, whose losses are those of every window in
+// order.
 struct ScoredText {
   const TokenData& tokens;
   const WindowRows& rows;
@@ -18,9 +19,9 @@ struct ScoredText {
   const WindowLosses& losses;
 };
 
-// Of a tokenizer without a vocabulary, whose ids are words: "unseen-types" and "unseen-words", the shares of the
-// distinct and of all ordinary words of `text` that `training` does not have, and "unseen-rows-loss", the mean loss per
-// token in the windows that hold one (left out where none does). `how` ends the signatures.
+// Returns scores for a tokenizer without a vocabulary, whose ids are words: "unseen-types" and "unseen-words", the
+// shares of the distinct and of all ordinary words of `text` that `training` does not have, and "unseen-rows-loss", the
+// mean loss per token in the windows that hold one (left out where none does). `how` ends the signatures.
 std::vector<Score> unseen_word_scores(const TokenData& training, const ScoredText& text, const std::string& how);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// Windows of text as encoders read them, and which of their tokens may be asked about.
+// Encoders read text in windows; WindowRows makes them and tells which of their tokens may be asked about.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace headshare {
 
-// A batch of windows [CLS] tokens [SEP].
+// A WindowBatch is a batch of windows [CLS] tokens [SEP].
 struct WindowBatch {
   int64_t rows = 0;                              // B
   int64_t length = 0;                            // T
@@ -41,42 +41,43 @@ class WindowRows {
   // Pads all rows to the longest; further rows cannot be added.
   void pad(WindowBatch* batch) const;
 
-  // Whether a token may be asked about: special tokens, [UNK] among them, never are.
+  // Tells whether a token may be asked about: special tokens, [UNK] among them, never are.
   bool ordinary(int64_t token) const {
     return token < 0 || static_cast<size_t>(token) >= special_.size() || special_[static_cast<size_t>(token)] == 0;
   }
 
-  // Tokens of text in a window of `context`: [CLS] and [SEP] take two. Throws Error when nothing is left.
+  // Returns how many tokens of text a window of `context` holds: [CLS] and [SEP] take two. Throws Error when nothing is
+  // left.
   static int64_t room(int64_t context);
 
  protected:
-  // A special token; throws the constructor's Error.
+  // Returns a special token; throws the constructor's Error.
   static int64_t needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& use, const std::string& path);
 
  private:
   int64_t classify_, separate_, padding_;
-  std::vector<char> special_;  // as long as the special token with the largest id wants it
+  std::vector<char> special_;  // long enough for the special token with the largest id
 };
 
-// Sets the targets of a padded batch's row, with random numbers that are the row's own.
+// A ChangeRow sets the targets of a padded batch's row, with random numbers that are the row's own.
 using ChangeRow = std::function<void(int64_t row, Philox& random, WindowBatch* batch)>;
 
-// A batch of text as padded windows, each changed with the random numbers of the stream (key, its row).
+// Makes padded windows of a batch of text, each changed with the random numbers of the stream (key, its row).
 WindowBatch changed_windows(const Batch& text, const WindowRows& rows, uint64_t key, const ChangeRow& change);
 
 // Throws Error when none of these tokens may be asked about; `what` names them: "validation text".
 void check_askable(const TokenData& tokens, const WindowRows& rows, const std::string& what);
 
-// Disjoint windows over a text, the last one shorter: what encoders are judged on.
+// DisjointWindows cut a text, the last one shorter: encoders are scored on them.
 class DisjointWindows {
  public:
-  // Over the first `most` tokens, or all. Throws Error when there are none.
+  // Cuts the first `most` tokens, or all. Throws Error when there are none.
   DisjointWindows(TokenData tokens, const WindowRows& rows, int64_t context, std::optional<int64_t> most = {});
 
   int64_t windows() const { return windows_; }
   int64_t tokens() const { return size_; }
 
-  // Windows first .. first + count - 1, as they are and unpadded.
+  // Returns the windows first .. first + count - 1, as they are and unpadded.
   WindowBatch rows(int64_t first, int64_t count) const;
 
  private:

@@ -12,7 +12,7 @@ Tensor row_of(std::span<const int32_t> ids, c10::Device device) {
   return at::tensor(std::vector<int64_t>(ids.begin(), ids.end()), at::kLong).unsqueeze(0).to(device);
 }
 
-// What a cross-attention reads while the decoder runs over a target: [1, T, E].
+// Returns what a cross-attention reads while the decoder runs over a target: [1, T, E].
 Tensor read_by(Attention attention, const EncoderDecoder& model, const Tensor& ids, const EncodedSource& source) {
   Tensor seen;
   attention->observe([&seen](const Tensor& x, const HeadMask&, const Tensor&) { seen = x; });

@@ -1,4 +1,4 @@
-// BLEU and chrF of translations, with intervals over sentences.
+// CorpusScores are BLEU and chrF of translations, with intervals over sentences.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace headshare {
 
 struct CorpusScores {
   Score bleu, chrf;  // per cent, with the signatures and the intervals of sacreBLEU
-  // Of each sentence the jackknife's pseudo-value of BLEU: n BLEU - (n - 1) BLEU without the sentence. Their mean is
-  // BLEU but for a bias of the order of 1 / n, and differences between two systems, sentence by sentence, can be
-  // resampled like those of a mean (Efron, 1982).
+  // `pseudo_values` has for each sentence the jackknife's pseudo-value of BLEU: n BLEU - (n - 1) BLEU without the
+  // sentence. Their mean is BLEU but for a bias of the order of 1 / n, and differences between two systems, sentence by
+  // sentence, can be resampled like those of a mean (Efron, 1982).
   std::vector<double> pseudo_values;
 };
 
-// One reference for each translation. Throws Error for none, or for another number of them.
+// Scores translations, with one reference for each. Throws Error for none, or for another number of them.
 CorpusScores score_corpus(const std::vector<std::string>& translations, const std::vector<std::string>& references);
 
 }  // namespace headshare

@@ -15,10 +15,10 @@
 namespace headshare {
 namespace {
 
-// Of an evaluation's batches, in padded tokens of either side.
+// An evaluation's batch has so many padded tokens on either side.
 constexpr int64_t kEvaluationTokens = 4096;
 
-// All pairs, in batches of like length.
+// Puts all pairs into batches of similar length.
 std::vector<PairBatch> batches_of(const PairData& pairs, const EncoderDecoderOptions& model) {
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < pairs.size(); ++i) {

@@ -1,4 +1,4 @@
-// What an encoder-decoder is worth on sentence pairs: the loss of their references, and scores of its translations.
+// An encoder-decoder is scored on sentence pairs: the loss of their references, and scores of its translations.
 #pragma once
 
 #include "headshare/data/parallel/pair_batcher.h"
@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// A batch of pairs as the model reads it.
+// PairTensors are a batch of pairs as the model reads it.
 struct PairTensors {
   PaddedIds source;
   Tensor ids, targets;  // int64 [B, T]
@@ -18,19 +18,19 @@ struct PairTensors {
 
 PairTensors tensors_of(const PairBatch& batch, c10::Device device);
 
-// What stands in padding is not looked at.
+// Returns the ids of batches; padding has any id, because the model does not look at it.
 inline PairBatchIds batch_ids(const EncoderDecoderOptions& model) { return {.start = model.marks.start}; }
 
-// Loss and number of the references' tokens, ends included, without smoothing; `progress` counts batches. The model is
-// in evaluation mode.
+// Returns loss and number of the references' tokens, ends included, without smoothing; `progress` counts batches. The
+// model is in evaluation mode.
 Evaluation evaluate_pairs(EncoderDecoder model, const PairData& pairs, const Task::Progress& progress = {});
 
-// Scores "bleu" and "chrf" of the translations by beam search, and what they are (outputs); blocks are BLEU's
-// pseudo-values (corpus_scores.h). `progress` counts sentences.
+// Adds to `result` the scores "bleu" and "chrf" of the translations by beam search, and the translations (outputs);
+// blocks are BLEU's pseudo-values (corpus_scores.h). `progress` counts sentences.
 void add_translations(const Translator& translator, const TranslationPart& part, const BeamOptions& beam,
                       const Task::Progress& progress, Evaluation* result);
 
-// Of a trained model on the pairs that options.pairs.train names. Throws Error where there are none, for options of
+// Scores a trained model on the pairs that options.pairs.train names. Throws Error where there are none, for options of
 // windows of text, and as the readers do.
 TextScores score_pairs(const TextToScore& asked, const TranslationTaskOptions& options);
 

@@ -1,4 +1,4 @@
-// Translation: encoder-decoders learn pairs of sentences.
+// The family of translation trains encoder-decoders on pairs of sentences.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kTranslation = "translation";
 
-// What chooses the schemes of an encoder-decoder's three sites; empty where --scheme chooses that of one.
+// Returns the schemes of an encoder-decoder's three sites, in order; empty where --scheme chooses the one of a site.
 std::vector<std::string> schemes_of_all_sites(const TaskOptions& options) {
   const EncoderDecoderParts& model = options.own<TranslationTaskOptions>().model;
   std::vector<std::string> sites = {model.encoder_scheme, model.decoder_scheme, model.cross_scheme};
@@ -25,7 +25,7 @@ std::vector<std::string> schemes_of_all_sites(const TaskOptions& options) {
   return sites;
 }
 
-// A few sentences from all over the part.
+// Returns a few sentences from all over the part.
 std::vector<WrittenExample> examples(const TranslationPart& part) {
   constexpr int64_t kExamples = 8;
   const auto sentences = static_cast<int64_t>(part.sources.size());
@@ -89,7 +89,7 @@ class TranslationExperiment : public Experiment {
         translation_model(options, data_->tokenizers.source->vocabulary_size(), target.vocabulary_size());
     if (!data_->tokenizers.joint()) model.share_embeddings = false;
     model.marks.end = target_borders(target, "the target's tokenizer").end();
-    // Where there is no token that begins a text, the one that ends it stands before it, as in fairseq.
+    // In a vocabulary without a token that begins a text, the token that ends it stands before it, as in fairseq.
     model.marks.start = target.special(SpecialToken::kBeginOfText).value_or(static_cast<int32_t>(model.marks.end));
     if (const auto padding = target.special(SpecialToken::kPadding)) model.marks.never_produced = *padding;
     return resolve(model);
@@ -135,7 +135,7 @@ class TranslationFamily : public TaskFamily {
     append(&list, headshare::fields(options.own<TranslationTaskOptions>().model));
     return list;
   }
-  // Of running text; that text must be UTF-8 is asked of pairs, too.
+  // Lists options of running text, which pairs do not read; that text must be UTF-8 is asked of pairs, too.
   std::vector<std::string> idle_options(const TaskOptions& options) const override {
     std::vector<std::string> names = {"batch-order", "evaluation-tokens"};
     DataOptions text;
@@ -203,7 +203,7 @@ class TranslationFamily : public TaskFamily {
              " tokens; make the first no larger than the second");
   }
 
-  // A table of schemes would show one model under two names.
+  // Throws Error where a table of schemes would show one model under two names.
   void check_models(const std::vector<TaskOptions>& models) const override {
     std::map<std::vector<std::string>, std::string> schemes;
     for (const TaskOptions& one : models) {

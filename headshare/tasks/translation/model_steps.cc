@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-// Places i .. of what is kept whose content comes from elsewhere.
+// Moved lists the rows that get the content of another row: to[i] gets that of from[i].
 struct Moved {
   std::vector<int64_t> from, to;
 };
@@ -27,7 +27,7 @@ Moved moved(std::span<const int64_t> kept, int64_t rows_each) {
 
 Tensor on(c10::Device device, const std::vector<int64_t>& numbers) { return at::tensor(numbers, at::kLong).to(device); }
 
-// The first `count` sequences, after those that moved took their places.
+// Keeps the first `count` sequences, after those that moved took their places.
 void shrink(std::vector<KvCache>* caches, const Moved& list, int64_t count) {
   for (KvCache& cache : *caches) {
     if (!list.from.empty()) cache.copy(list.from, list.to);

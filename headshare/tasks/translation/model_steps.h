@@ -1,4 +1,4 @@
-// An encoder-decoder as beam search sees it.
+// ModelSteps shows an encoder-decoder to beam search.
 #pragma once
 
 #include "headshare/decode/beam/step_scores.h"
@@ -8,11 +8,11 @@
 namespace headshare {
 
 // The source is read once, when this is made; what cross-attention keeps of it holds each sentence once, however many
-// beams it has, and is never reordered within a sentence. Runs in evaluation mode and without gradients; `model`
+// beams there are, and is never reordered within a sentence. Runs in evaluation mode and without gradients; `model`
 // outlives this, and its weights do not change meanwhile.
 class ModelSteps : public StepScores {
  public:
-  // `capacity`: target tokens of a hypothesis at most, the start included.
+  // `capacity` is the most target tokens of a hypothesis, the start included.
   ModelSteps(const EncoderDecoder& model, const PaddedIds& source, int64_t capacity);
 
   Tensor next(const std::vector<int64_t>& last) override;
@@ -20,7 +20,7 @@ class ModelSteps : public StepScores {
   void move(std::span<const RowMove> moves) override;
   void keep(std::span<const int64_t> sentences) override;
 
-  // Bytes that the caches take now.
+  // Returns the bytes that the caches take now.
   int64_t cache_bytes() const { return state_.allocated_bytes(); }
 
  private:

@@ -1,4 +1,4 @@
-// For tests only: pairs that a small model learns, and what it is made of.
+// For tests only: this header makes pairs that a small model learns, and the model's options.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// Sentences of two to five number words; the translation has them in reverse order.
+// Returns a sentence of two to five number words; the translation has them in reverse order.
 inline std::string numbers(int line, bool reversed) {
   static const std::vector<std::string> kWords = {"one", "two", "three", "four", "five", "six", "seven"};
   std::vector<std::string> words;
@@ -35,7 +35,7 @@ inline PairFiles write_pairs(const fs::path& directory, const std::string& name,
   return files;
 }
 
-// 1 + 1 layers of 16 with 2 heads, no dropout, byte-level BPE of 280 tokens.
+// Returns options of 1 + 1 layers of 16 with 2 heads, no dropout, byte-level BPE of 280 tokens.
 inline TaskOptions small_translation_options(const std::string& scheme = "mha") {
   TaskOptions options;
   options.task = "translation";
@@ -51,7 +51,7 @@ inline TaskOptions small_translation_options(const std::string& scheme = "mha") 
   return options;
 }
 
-// 60 pairs to learn, 10 to validate and 10 to test on, in files of `directory`.
+// Makes 60 pairs to learn, 10 to validate and 10 to test on, in files of `directory`.
 inline TranslationTaskOptions small_translation(const fs::path& directory) {
   TranslationTaskOptions options;
   options.pairs.train = write_pairs(directory, "train", 0, 60);

@@ -1,4 +1,4 @@
-// The pairs of a run as tokens: read once, shared by every model that is compared on them.
+// TranslationData has the pairs of a run as tokens: read once, shared by every model that is compared on them.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace headshare {
 
 struct TranslationPart {
   std::shared_ptr<const PairData> pairs = std::make_shared<PairData>();
-  // Of the parts that are translated, as they were read: every pair of the files, in their order, those too that
-  // `pairs` leaves out.
+  // `sources` and `references` are set for the parts that are translated, as they were read: every pair of the files,
+  // in their order, also those that `pairs` leaves out.
   std::vector<std::string> sources = {}, references = {};
 
   std::string fingerprint() const;  // of the pairs and of these texts; "" of no pairs

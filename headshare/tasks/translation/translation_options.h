@@ -1,4 +1,5 @@
-// The options that training a translation model has besides those of the model and of its tokenizers.
+// TranslationTaskOptions are the options that training a translation model has besides those of the model and of its
+// tokenizers.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace headshare {
 
-// What chooses the best checkpoint, and stops early.
+// SelectBy is what chooses the best checkpoint, and stops early.
 enum class SelectBy { kLoss, kBleu };
 
 struct TranslationTaskOptions {
@@ -26,8 +27,8 @@ struct TranslationTaskOptions {
 
 Fields fields(TranslationTaskOptions& options);
 
-// The first Transformer's training where a language model's is another, and norms before each part: they learn at
-// higher rates (docs/design/039-translation.md).
+// Sets the first Transformer's training where a language model's is another, and norms before each sub-layer: they
+// learn at higher rates (docs/design/039-translation.md).
 void set_translation_defaults(TaskOptions* options);
 
 // Makes the options of the model, for vocabularies of that many tokens; they are not resolved.

@@ -46,7 +46,7 @@ bool TranslationTask::translates(Part part) const {
 Evaluation TranslationTask::evaluate(Part part, const Task::Progress& progress) {
   const EvaluationMode evaluating(model());
   const TranslationPart& text = data_->part(part);
-  // Translating takes most of the time, and reports it by itself.
+  // Translating takes most of the time, and reports its own progress.
   const bool translating = translates(part);
   Evaluation result = evaluate_pairs(model_, *text.pairs, translating ? Task::Progress() : progress);
   if (!translating) return result;

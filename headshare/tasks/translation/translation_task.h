@@ -1,4 +1,4 @@
-// Translation: an encoder-decoder learns pairs of sentences.
+// In translation an encoder-decoder learns pairs of sentences.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,9 @@ namespace headshare {
 
 class TranslationTask : public Task {
  public:
-  // A model of these options (resolved) with initial values of `seed`. Throws Error when training would not fit into
-  // memory, or a part has a pair that does not fit into the model's positions. Of `shape` the loop says whether blocks
-  // are recomputed and how many averages it keeps; the rest is the task's.
+  // Makes a model of these options (resolved) with initial values of `seed`. Throws Error when training would not fit
+  // into memory, or a part has a pair that does not fit into the model's positions. The loop sets in `shape` whether
+  // blocks are recomputed and how many averages it keeps; the task sets the rest.
   TranslationTask(const EncoderDecoderOptions& model, const TranslationTaskOptions& options,
                   std::shared_ptr<const TranslationData> data, uint64_t seed, c10::Device device,
                   TrainingShape shape = {});
@@ -29,9 +29,9 @@ class TranslationTask : public Task {
   int64_t draw(int64_t micro_batches) override;
   Tensor loss_sum(int64_t index) override;
   std::optional<double> plain_loss_sum() const override { return plain_; }
-  // The loss of reference tokens, without smoothing. Of the test part, and of validation where BLEU chooses the best
-  // model or there is no test part: scores "bleu" and "chrf" of translations by beam search, whose pseudo-values are
-  // the blocks.
+  // Returns the loss of reference tokens, without smoothing. The test part also has the scores "bleu" and "chrf" of
+  // translations by beam search, whose pseudo-values are the blocks; so has validation where BLEU chooses the best
+  // model or there is no test part.
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
   bool has(Part part) const override { return !data_->part(part).pairs->empty(); }
   nlohmann::json state() const override;

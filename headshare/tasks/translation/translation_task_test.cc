@@ -75,7 +75,7 @@ TEST_F(TranslationTaskTest, ItsLossIsThatOfEveryPairAlone) {
   }
   EXPECT_NEAR(found.loss, nats / static_cast<double>(pairs.target_tokens()), 1e-5);
   EXPECT_EQ(found.targets, pairs.target_tokens());
-  EXPECT_TRUE(found.scores.empty());  // of validation, where the loss chooses
+  EXPECT_TRUE(found.scores.empty());  // validation is not translated where the loss chooses
 }
 
 TEST_F(TranslationTaskTest, SmoothingIsNotReported) {
@@ -86,7 +86,7 @@ TEST_F(TranslationTaskTest, SmoothingIsNotReported) {
   EXPECT_NE(smoothed, *task->plain_loss_sum());
 }
 
-// Stopped after 7 of 14 steps and gone on, a run is the one that did not stop.
+// A run that is stopped after 7 of 14 steps and continued is the same as one that did not stop.
 TEST_F(TranslationTaskTest, GoesOnBitForBit) {
   TaskOptions options = task_options("mhe_mul");
   options.model.dropout = 0.2;

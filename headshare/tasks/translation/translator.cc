@@ -16,11 +16,11 @@
 namespace headshare {
 namespace {
 
-// Of translate_all: rows of hypotheses and source tokens that a batch holds at most.
+// A batch of translate_all holds at most so many rows of hypotheses and so many source tokens.
 constexpr int64_t kRows = 256;
 constexpr int64_t kSourceTokens = 4096;
 
-// Tokens that stand for no text.
+// These tokens stand for no text.
 constexpr SpecialToken kControls[] = {SpecialToken::kPadding,   SpecialToken::kClassify,    SpecialToken::kSeparate,
                                       SpecialToken::kEndOfText, SpecialToken::kBeginOfText, SpecialToken::kMask};
 
@@ -30,7 +30,7 @@ int64_t longest(std::span<const std::vector<int32_t>> rows) {
   return static_cast<int64_t>(most);
 }
 
-// How many of `order`, from `first` on, are translated at once.
+// Returns where a batch ends that begins at `first` of `order`: those are translated at once.
 size_t batch_end(const std::vector<size_t>& order, size_t first, int64_t beam,
                  const std::vector<std::vector<int32_t>>& sources) {
   const auto widest = static_cast<int64_t>(sources[order[first]].size());  // the longest comes first
@@ -38,7 +38,7 @@ size_t batch_end(const std::vector<size_t>& order, size_t first, int64_t beam,
   return std::min(order.size(), first + static_cast<size_t>(most));
 }
 
-// A file of translations has a line for each.
+// Returns the text on one line: a file of translations has a line for each.
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
@@ -94,7 +94,7 @@ SearchRequest Translator::marked() const {
   if (begins && marks.start != marks.end && marks.forced_first != marks.start) {
     search.suppressed.push_back(search.start);
   }
-  // Ids that the model has room for and the tokenizer no text.
+  // The model has room for these ids, and the tokenizer has no text for them.
   for (int64_t id = target.vocabulary_size(); id < model_->options().vocabulary; ++id) {
     search.suppressed.push_back(static_cast<int32_t>(id));
   }
@@ -109,7 +109,7 @@ SearchSentence Translator::sentence(const TranslationRequest& request, size_t i)
            " tokens cannot be translated: the model takes 1 to ", longest_source());
   SearchSentence one{.source_length = length};
   if (!request.prefixes.empty()) one.prefix = request.prefixes[i];
-  one.room = room_behind(one.prefix.size());  // what is fed, the start included, has positions
+  one.room = room_behind(one.prefix.size());  // every token that is fed, the start included, has a position
   if (!request.sequences.empty()) one.sequence = request.sequences[i];
   HS_CHECK(one.room > 0, "a prefix of ", one.prefix.size(), " tokens leaves no room for a translation in the model's ",
            room_behind(0), " positions");

@@ -1,4 +1,4 @@
-// A trained encoder-decoder at work: source tokens in, translations out.
+// A Translator is a trained encoder-decoder at work: source tokens in, translations out.
 #pragma once
 
 #include <functional>
@@ -15,17 +15,17 @@
 
 namespace headshare {
 
-// Rows padded on the right, behind each row's own end: ids [B, S] and what is no padding; where all are of one length,
-// nothing is hidden. At least one row, none empty.
+// Pads rows on the right, behind each row's own end: ids [B, S], and `visible`, which tells what is no padding; where
+// all rows have one length, nothing is hidden. There is at least one row, and none is empty.
 PaddedIds padded(std::span<const std::vector<int32_t>> rows, c10::Device device);
 
-// Sentences to translate together.
+// A TranslationRequest has sentences to translate together.
 struct TranslationRequest {
   std::vector<std::vector<int32_t>> sources;  // tokens without borders: 1 .. longest_source() of each
   BeamOptions options = {};
   std::optional<SamplingOptions> sampling = {};
   std::vector<std::vector<int32_t>> prefixes = {};  // what each translation begins with; empty: nothing
-  std::vector<uint64_t> sequences = {};             // of each sentence (SearchSentence); empty: 0
+  std::vector<uint64_t> sequences = {};             // keys random numbers of each sentence; empty: 0
   std::function<void()> each_step = {};             // called before each step; what it throws ends the translation
 };
 
@@ -34,32 +34,33 @@ class Translator {
   // The model is in evaluation mode while it translates, and stays so.
   Translator(EncoderDecoder model, TokenizerPair tokenizers);
 
-  // The n-best of each source, the best first. A hypothesis has no more tokens than fit into the model's positions
-  // behind its prefix.
+  // Returns the n-best of each source, the best first. A hypothesis has no more tokens than fit into the model's
+  // positions behind its prefix.
   std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request) const;
 
-  // Tokens that a translation may have behind a prefix of so many; below 1 the prefix is too long.
+  // Returns how many tokens a translation may have behind a prefix of so many; below 1 the prefix is too long.
   int64_t room_behind(size_t prefix) const;
 
   std::vector<int32_t> encode(const std::string& text) const { return tokenizers_.source->encode(text); }
-  // Behind the prefix that it was made with, without tokens that stand for no text. Valid UTF-8.
+  // Returns the text behind the prefix that the hypothesis was made with, without tokens that stand for no text. It is
+  // valid UTF-8.
   std::string text(const Hypothesis& hypothesis, std::span<const int32_t> prefix = {}) const;
 
-  // The place of a source token for each token of a hypothesis and its prefix, its end left out (alignment.h).
+  // Returns the place of a source token for each token of a hypothesis and its prefix, its end left out (alignment.h).
   std::vector<int64_t> alignment(const std::vector<int32_t>& source, const Hypothesis& hypothesis,
                                  std::span<const int32_t> prefix = {}) const;
 
-  // Tokens, the borders left out.
+  // Returns how many tokens a source may have, the borders left out.
   int64_t longest_source() const;
 
   const EncoderDecoder& model() const { return model_; }
   const TokenizerPair& tokenizers() const { return tokenizers_; }
 
  private:
-  // Prefix and hypothesis, its end left out.
+  // Joins prefix and hypothesis, its end left out.
   static std::vector<int32_t> whole(const Hypothesis& hypothesis, std::span<const int32_t> prefix);
   int64_t positions() const;
-  // Of a search, what the model says.
+  // marked() returns a search with the marks that the model sets; sentence() returns sentence `i` of a request for it.
   SearchRequest marked() const;
   SearchSentence sentence(const TranslationRequest& request, size_t i) const;
 
@@ -68,9 +69,9 @@ class Translator {
   TextBorders source_borders_, target_borders_;
 };
 
-// The sentences of a whole file, in batches of like length: the best translation of each, in their order. A source that
-// is empty has an empty translation; one that is too long is cut. `progress` counts sentences, and is called at each
-// step, so that it may throw to end the work.
+// Translates the sentences of a whole file, in batches of similar length, and returns the best translation of each, in
+// their order. A source that is empty has an empty translation; one that is too long is cut. `progress` counts
+// sentences, and is called at each step, so that it may throw to end the work.
 std::vector<std::string> translate_all(const Translator& translator, const std::vector<std::vector<int32_t>>& sources,
                                        const BeamOptions& options,
                                        const std::function<void(int64_t done, int64_t total)>& progress = {});

@@ -36,7 +36,7 @@ EncoderDecoder random_model(const std::string& scheme, PositionKind positions = 
   return model;
 }
 
-// A model without caches: every step computes every row from its first token on.
+// WholeSteps is a model without caches: every step computes every row from its first token on.
 class WholeSteps : public StepScores {
  public:
   WholeSteps(const EncoderDecoder& model, const std::vector<std::vector<int32_t>>& sources)
@@ -86,9 +86,10 @@ std::vector<std::vector<int32_t>> some_sources() {
   return {{5, 9, 3, 1}, {7, 1}, {2, 2, 8, 13, 4, 1}, {16, 11, 1}, {6, 1}};
 }
 
-constexpr double kRounding = 1e-4;  // of a score
+constexpr double kRounding = 1e-4;  // rounding errors of a score
 
-// Whether a hypothesis is among others, at its score. Two whose scores are equal but for rounding may change places.
+// Tells whether a hypothesis is among others, at its score. Two whose scores are equal but for rounding may change
+// places.
 bool is_among(const Hypothesis& one, const std::vector<Hypothesis>& others) {
   return std::any_of(others.begin(), others.end(), [&](const Hypothesis& other) {
     return other.tokens == one.tokens && std::abs(other.score - one.score) < kRounding;
