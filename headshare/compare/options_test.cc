@@ -88,7 +88,7 @@ TEST(FineTuningOptionsTest, PreTrainingIsAComparisonOfEncoders) {
   ComparisonOptions options = preset_options("glue", Preset::kSmall);
   options.schemes = {"el_lossless", "mha", "sha"};
   options.seeds = 5;
-  options.own<FineTuningOptions>().tasks = {"cola"};
+  options.own<BenchmarkOptions>().tasks = {"cola"};
   const ComparisonOptions encoders = pre_training(options);
   EXPECT_EQ(encoders.task, "mlm");
   EXPECT_EQ(encoders.seeds, 5);
@@ -99,7 +99,7 @@ TEST(FineTuningOptionsTest, PreTrainingIsAComparisonOfEncoders) {
   plain.schemes = given.schemes;
   plain.seeds = 5;
   EXPECT_EQ(to_json(fields(given)), to_json(fields(plain)));
-  options.own<FineTuningOptions>().encoder_seeds = 1;
+  options.own<BenchmarkOptions>().encoder_seeds = 1;
   EXPECT_EQ(pre_training(options).seeds, 1);
 }
 

@@ -61,22 +61,22 @@ SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets) const {
   return {sum, (flat != kIgnoredTarget).sum().item<int64_t>()};
 }
 
-Lesson DecoderImpl::lesson(const Tensor& ids, const Tensor& targets) const {
+TeacherOutput DecoderImpl::teacher_output(const Tensor& ids, const Tensor& targets) const {
   HS_CHECK(!is_training(), "a teacher must be in evaluation mode: it has no dropout");
   const at::NoGradGuard no_grad;
   const Tensor last = with_target(hidden(ids), targets.flatten());
   return {.hidden = last, .scores = {.hidden = scored(last), .embedding = output_embedding_.detach()}};
 }
 
-SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets, const Lesson& lesson,
-                             const Learning& how) const {
+SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets, const TeacherOutput& taught,
+                             const DistillationWeights& how) const {
   const Tensor flat = targets.flatten();
   const LookupGradient gradient = options_.tie_embeddings ? LookupGradient::kRows : LookupGradient::kWhole;
   const Tensor last = with_target(above(embed({.ids = ids}, /*first=*/0, gradient), /*state=*/nullptr), flat);
   const Tensor asked = flat.masked_select(flat != kIgnoredTarget);
   const DistilledLoss found = distilled_cross_entropy_sum(scored(last), output_embedding_, asked, kIgnoredTarget,
-                                                          /*bias=*/{}, lesson.scores, how.scores);
-  return taught_loss(found, last, asked.size(0), lesson, how);
+                                                          /*bias=*/{}, taught.scores, how.scores);
+  return taught_loss(found, last, asked.size(0), taught, how);
 }
 
 Tensor DecoderImpl::token_losses(const Tensor& ids, const Tensor& targets) const {

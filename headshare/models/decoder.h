@@ -31,11 +31,12 @@ class DecoderImpl : public TransformerImpl {
 
   // Returns what a student learns from this model about the tokens that have a target, in evaluation mode and without
   // gradients.
-  Lesson lesson(const Tensor& ids, const Tensor& targets) const;
+  TeacherOutput teacher_output(const Tensor& ids, const Tensor& targets) const;
 
-  // Returns the loss of a student that learns from a lesson about the same tokens. Throws Error where the lesson does
-  // not fit.
-  SummedLoss loss(const Tensor& ids, const Tensor& targets, const Lesson& lesson, const Learning& how) const;
+  // Returns the loss of a student that learns from what a teacher gave about the same tokens. Throws Error where it
+  // does not fit.
+  SummedLoss loss(const Tensor& ids, const Tensor& targets, const TeacherOutput& taught,
+                  const DistillationWeights& how) const;
 
   // Returns -log p of every target, [B, T], 0 where ignored.
   Tensor token_losses(const Tensor& ids, const Tensor& targets) const;

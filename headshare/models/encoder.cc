@@ -112,7 +112,7 @@ SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets) c
   return {head->loss_sum(hidden_at(input, places), flat.index_select(0, places)), places.size(0)};
 }
 
-Lesson EncoderImpl::lesson(const EncoderInput& input, const Tensor& targets) const {
+TeacherOutput EncoderImpl::teacher_output(const EncoderInput& input, const Tensor& targets) const {
   HS_CHECK(!is_training(), "a teacher must be in evaluation mode: it has no dropout");
   const at::NoGradGuard no_grad;
   const Tensor places = (targets.flatten() != kIgnoredTarget).nonzero().squeeze(1);
@@ -121,14 +121,14 @@ Lesson EncoderImpl::lesson(const EncoderInput& input, const Tensor& targets) con
   return {.hidden = last, .scores = head->teacher_rows(last)};
 }
 
-SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets, const Lesson& lesson,
-                             const Learning& how) const {
+SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets, const TeacherOutput& taught,
+                             const DistillationWeights& how) const {
   const Tensor flat = targets.flatten();
   const Tensor places = (flat != kIgnoredTarget).nonzero().squeeze(1);
   const MaskedHead& head = masked_head();
   const Tensor last = hidden_at(input, places);
-  const DistilledLoss found = head->loss_sum(last, flat.index_select(0, places), lesson.scores, how.scores);
-  return taught_loss(found, last, places.size(0), lesson, how);
+  const DistilledLoss found = head->loss_sum(last, flat.index_select(0, places), taught.scores, how.scores);
+  return taught_loss(found, last, places.size(0), taught, how);
 }
 
 Tensor EncoderImpl::three_way_scores(const EncoderInput& input, const Tensor& places) const {

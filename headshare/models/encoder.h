@@ -53,11 +53,12 @@ class EncoderImpl : public TransformerImpl {
 
   // Returns what a student learns from this model about the tokens that have a target, in evaluation mode and without
   // gradients.
-  Lesson lesson(const EncoderInput& input, const Tensor& targets) const;
+  TeacherOutput teacher_output(const EncoderInput& input, const Tensor& targets) const;
 
-  // Returns the loss of a student that learns from a lesson about the same tokens. Throws Error where the lesson does
-  // not fit.
-  SummedLoss loss(const EncoderInput& input, const Tensor& targets, const Lesson& lesson, const Learning& how) const;
+  // Returns the loss of a student that learns from what a teacher gave about the same tokens. Throws Error where it
+  // does not fit.
+  SummedLoss loss(const EncoderInput& input, const Tensor& targets, const TeacherOutput& taught,
+                  const DistillationWeights& how) const;
 
   // Returns the logits of ThreeWay's classes, [N, 3], at the positions `places` int64 [N] among the B T. Throws Error
   // without a three-way head.

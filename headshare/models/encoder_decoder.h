@@ -4,7 +4,7 @@
 
 #include "headshare/models/block_stack.h"
 #include "headshare/models/encoder_decoder_options.h"
-#include "headshare/models/lesson.h"
+#include "headshare/models/teacher_output.h"
 
 namespace headshare {
 

@@ -7,7 +7,7 @@
 #include "headshare/base/ignored_target.h"
 #include "headshare/models/block_stack.h"
 #include "headshare/models/embeddings/token_embedding.h"
-#include "headshare/models/lesson.h"
+#include "headshare/models/teacher_output.h"
 #include "headshare/ops/linear.h"
 
 namespace headshare {

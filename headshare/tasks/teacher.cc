@@ -41,7 +41,7 @@ Model ready(Model model, c10::Device device) {
 }  // namespace
 
 Fields fields(DistillationOptions& o) {
-  Learning& how = o.learning;
+  DistillationWeights& how = o.learning;
   return {
       naming_model(
           field("teacher", &o.teacher,

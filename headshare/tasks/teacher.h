@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "headshare/models/checkpoint.h"
-#include "headshare/models/lesson.h"
+#include "headshare/models/teacher_output.h"
 
 namespace headshare {
 
 struct DistillationOptions {
   std::string teacher = {};  // a run or checkpoint directory; "": none
-  Learning learning = {.scores = {.share = 0.5, .temperature = 1}, .hidden = 0};
+  DistillationWeights learning = {.scores = {.share = 0.5, .temperature = 1}, .hidden = 0};
 
   bool given() const { return !teacher.empty(); }
   // Tells whether a training step asks the teacher; otherwise the teacher is there to be compared with.

@@ -96,13 +96,13 @@ TEST_F(TeacherTest, GradientsOfMicroBatchesAddUp) {
   options.attention.scheme = "mqa";
   const Tensor ids = at::arange(4 * 8).view({4, 8}) % 17;
   const Tensor targets = at::where(ids == 5, kIgnoredTarget, ids + 1);  // not as many in each half
-  const Learning how{.scores = {.share = 0.5, .temperature = 2}};
+  const DistillationWeights how{.scores = {.share = 0.5, .temperature = 2}};
   const auto gradients = [&](int64_t micro_batches) {
     const Decoder student = small_decoder(options, 6);
     for (int64_t i = 0; i < micro_batches; ++i) {
       const int64_t rows = 4 / micro_batches;
       const Tensor some = ids.narrow(0, i * rows, rows), wanted = targets.narrow(0, i * rows, rows);
-      student->loss(some, wanted, teacher->lesson(some, wanted), how).sum.backward();
+      student->loss(some, wanted, teacher->teacher_output(some, wanted), how).sum.backward();
     }
     NamedTensors found;
     for (const auto& one : student->named_parameters()) found.emplace(one.key(), one.value().grad());

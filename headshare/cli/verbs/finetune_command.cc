@@ -34,7 +34,7 @@ struct FineTuneCommand {
   int64_t seeds = 3;
   int64_t seed = 0;
   JobOptions job;
-  TuningOptions tuning;
+  FineTuneLearning tuning;
   RuntimeOptions runtime;
 
   Fields run_fields() {

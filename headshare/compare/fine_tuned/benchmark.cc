@@ -14,7 +14,7 @@ namespace headshare {
 namespace {
 
 double training_seconds(FineTuneJob& job, const Rehearsal& rehearsal) {
-  const FineTuningOptions& options = rehearsal.options.own<FineTuningOptions>();
+  const BenchmarkOptions& options = rehearsal.options.own<BenchmarkOptions>();
   const std::vector<double> rates = values_of(options.tuning.learning_rates);
   const FineTuneRun run{job, options.job.tuning, options.tuning, rates.front(), /*seed=*/0, rehearsal.device};
   const TrainOptions train = train_options(run);
@@ -58,7 +58,7 @@ std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
   std::vector<BenchmarkTask> tasks;
   for (const std::string& name : fine_tuning_jobs(options)) {
     try {
-      const auto job = open_job(name, options.own<FineTuningOptions>().job, rehearsal.encoder);
+      const auto job = open_job(name, options.own<BenchmarkOptions>().job, rehearsal.encoder);
       tasks.push_back({.name = name,
                        .edition = job->edition(),
                        .examples = job->examples(),
@@ -120,7 +120,7 @@ Subject benchmark_subject(const ComparisonOptions& options, const std::vector<Be
     subject.tasks.push_back(task.name);
   }
   add_guessing(tasks, &subject);
-  subject.data += " examples to train and validate on" + named_files(options.own<FineTuningOptions>().job.files) +
+  subject.data += " examples to train and validate on" + named_files(options.own<BenchmarkOptions>().job.files) +
                   "; encoders that learned from " + encoders.described();
   subject.fingerprint = content_hash(fingerprints);
   subject.encoders = encoders.kind();

@@ -41,9 +41,9 @@ class ManyRuns : public Observer {
   int64_t begun_ = 0;
 };
 
-// A TunedRun holds a model of one task and the figures of its training that the report needs.
-struct TunedRun {
-  TunedModel model;
+// A FineTunedRun holds a model of one task and the figures of its training that the report needs.
+struct FineTunedRun {
+  FineTunedModel model;
   double full_goal = 1;
   std::vector<CurvePoint> curve = {};
   int64_t best_step = 0;
@@ -55,7 +55,7 @@ class FineTunedCell {
   FineTunedCell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
                 const std::function<bool()>& stop_requested)
       : plan_(plan),
-        options_(plan.options.own<FineTuningOptions>()),
+        options_(plan.options.own<BenchmarkOptions>()),
         home_(home),
         device_(device),
         jobs_(fine_tuning_jobs(plan.options)),
@@ -70,7 +70,7 @@ class FineTunedCell {
 
   Cell run() {
     const WaitMeter machine = watch_machine();
-    std::vector<TunedRun> best;
+    std::vector<FineTunedRun> best;
     bool test_part = true;  // whether every task has one
     for (const std::string& name : jobs_) {
       const std::unique_ptr<FineTuneJob> job = open(name);
@@ -99,7 +99,7 @@ class FineTunedCell {
     return {job, options_.job.tuning, options_.tuning, rate, plan_.key.seed, device_};
   }
 
-  TunedModel run_one(FineTuneJob& job, double rate) {
+  FineTunedModel run_one(FineTuneJob& job, double rate) {
     progress_.next();
     resumed_ = resumed_ || fs::exists(home_of(job, rate) / "result.json");
     if (stop_requested_()) throw Interrupted(join_text("stopped before ", job.name(), " with learning rate ", rate));
@@ -112,7 +112,7 @@ class FineTunedCell {
     }
   }
 
-  TunedRun best_run(FineTuneJob& job) {
+  FineTunedRun best_run(FineTuneJob& job) {
     RateSearch search = search_rates(
         rates_, {plan_.key.seed}, [&](double rate, int64_t) { return run_one(job, rate); },
         [&](double rate, const Diverged& reason) {
@@ -122,8 +122,8 @@ class FineTunedCell {
           return failure;
         });
     HS_CHECK(!search.models.empty(), search.failures.back());
-    TunedRun best{.model = std::move(search.models.front()), .full_goal = job.full_goal()};
-    const TunedModel& model = best.model;
+    FineTunedRun best{.model = std::move(search.models.front()), .full_goal = job.full_goal()};
+    const FineTunedModel& model = best.model;
     const int64_t epoch = *train_options(run_of(job, model.learning_rate)).evaluate_every;
     best.best_step = std::llround(model.best_epoch * static_cast<double>(epoch));
     best.examples = model.steps * options_.job.tuning.batch_size * options_.tuning.accumulation;
@@ -133,7 +133,7 @@ class FineTunedCell {
   }
 
   // Returns the validation loss of the best epoch; the curve has one evaluation for each epoch.
-  static double best_loss(const std::string& name, const TunedRun& run) {
+  static double best_loss(const std::string& name, const FineTunedRun& run) {
     for (const CurvePoint& point : run.curve) {
       if (point.step == run.best_step) return point.validation_loss;
     }
@@ -143,7 +143,7 @@ class FineTunedCell {
 
   // Returns the scores of the part that counts, then the scores of the task's relatives under their names: "mnli-mm
   // accuracy".
-  static std::vector<Score> metrics_of(const TunedRun& run, const PartScores& counts) {
+  static std::vector<Score> metrics_of(const FineTunedRun& run, const PartScores& counts) {
     std::vector<Score> metrics = counts.scores;
     for (const PartScores& part : run.model.parts) {
       if (part.part == counts.part || part.part == run.model.parts.front().part) continue;
@@ -155,7 +155,7 @@ class FineTunedCell {
     return metrics;
   }
 
-  static TunedTask task_of(const std::string& name, const TunedRun& run, bool test_part) {
+  static FineTunedTask task_of(const std::string& name, const FineTunedRun& run, bool test_part) {
     const PartScores& part = test_part ? run.model.parts.back() : run.model.parts.front();
     const double goal = test_part ? part.goal : average_goal(run.model);
     std::optional<Coverage> coverage = part.coverage;
@@ -179,11 +179,11 @@ class FineTunedCell {
     cell->attention_memory_bytes = attention_memory_bytes(model, options_.job.tuning.batch_size, device_);
   }
 
-  Cell gathered(const std::vector<TunedRun>& best, bool test_part) const {
+  Cell gathered(const std::vector<FineTunedRun>& best, bool test_part) const {
     Cell cell{.key = plan_.key, .encoder_seed = encoder_seed(encoders_, plan_.key.seed)};
     const auto count = static_cast<double>(best.size());
     for (size_t i = 0; i < best.size(); ++i) {
-      const TunedRun& run = best[i];
+      const FineTunedRun& run = best[i];
       cell.tasks.push_back(task_of(jobs_[i], run, test_part));
       cell.quality += cell.tasks.back().score / count;
       cell.validation_loss += cell.tasks.back().validation_loss / count;
@@ -197,7 +197,7 @@ class FineTunedCell {
         join_text("mean-of-tasks|tasks:", best.size(), "|part:", test_part ? "test" : "validation", "|scale:100");
     if (best.size() == 1) cell.curve = best.front().curve;
     if (best.size() >= kFewestTasksToDraw) {
-      for (const TunedTask& task : cell.tasks) cell.blocks.push_back(task.score);
+      for (const FineTunedTask& task : cell.tasks) cell.blocks.push_back(task.score);
     }
     cell.model = (fs::path("cells") / plan_.directory()).string();
     add_costs(&cell);
@@ -209,7 +209,7 @@ class FineTunedCell {
   static constexpr size_t kFewestTasksToDraw = 5;
 
   const CellPlan& plan_;
-  const FineTuningOptions& options_;
+  const BenchmarkOptions& options_;
   fs::path home_;
   c10::Device device_;
   std::vector<std::string> jobs_;

@@ -60,12 +60,12 @@ ComparisonOptions small_classification(const fs::path& home) {
   ComparisonOptions options = preset_options("classify", Preset::kQuick);
   options.schemes = {"mha", "sha"};
   options.seeds = 2;
-  options.own<FineTuningOptions>().encoders = (home / "encoders").string();
-  options.own<FineTuningOptions>().job.files.train = fox_table(home / "train.tsv", 12);
-  options.own<FineTuningOptions>().job.files.validation = fox_table(home / "dev.tsv", 6);
-  options.own<FineTuningOptions>().job.tuning.epochs = 2;
-  options.own<FineTuningOptions>().job.tuning.batch_size = 4;
-  options.own<FineTuningOptions>().tuning.learning_rates = {{1e-3, "1e-3"}, {1e-2, "1e-2"}};
+  options.own<BenchmarkOptions>().encoders = (home / "encoders").string();
+  options.own<BenchmarkOptions>().job.files.train = fox_table(home / "train.tsv", 12);
+  options.own<BenchmarkOptions>().job.files.validation = fox_table(home / "dev.tsv", 6);
+  options.own<BenchmarkOptions>().job.tuning.epochs = 2;
+  options.own<BenchmarkOptions>().job.tuning.batch_size = 4;
+  options.own<BenchmarkOptions>().tuning.learning_rates = {{1e-3, "1e-3"}, {1e-2, "1e-2"}};
   return options;
 }
 
@@ -114,11 +114,11 @@ TEST_F(FineTunedCellTest, IsTheBestOfItsLearningRates) {
 
 TEST_F(FineTunedCellTest, ARateThatDivergesIsPassedOver) {
   ComparisonOptions options = small_classification(home_.path());
-  options.own<FineTuningOptions>().tuning.max_gradient_norm = 0;
-  options.own<FineTuningOptions>().tuning.learning_rates = {{1e30, "1e30"}, {1e-3, "1e-3"}};
+  options.own<BenchmarkOptions>().tuning.max_gradient_norm = 0;
+  options.own<BenchmarkOptions>().tuning.learning_rates = {{1e30, "1e30"}, {1e-3, "1e-3"}};
   const std::vector<CellPlan> plans = plan_variants(options, {scheme_variant("mha")});
   EXPECT_EQ(run_fine_tuned_cell(plans[0], home_.path(), at::kCPU, silent_, kNeverStop).tasks[0].learning_rate, 1e-3);
-  options.own<FineTuningOptions>().tuning.learning_rates = {{1e30, "1e30"}};
+  options.own<BenchmarkOptions>().tuning.learning_rates = {{1e30, "1e30"}};
   const std::vector<CellPlan> alone = plan_variants(options, {scheme_variant("sha")});
   EXPECT_THAT(error_message([&] { run_fine_tuned_cell(alone[0], home_.path(), at::kCPU, silent_, kNeverStop); }),
               AllOf(HasSubstr("classify with learning rate 1e+30"), HasSubstr("--finetune-learning-rate")));
@@ -178,7 +178,7 @@ TEST_F(FineTunedCellTest, DataIsReadBeforeThereAreEncoders) {
   EXPECT_FALSE(subject.has_test_part);
   EXPECT_THAT(subject.tasks, ElementsAre("classify"));
   ComparisonOptions wrong = options;
-  wrong.own<FineTuningOptions>().job.files.validation.clear();
+  wrong.own<BenchmarkOptions>().job.files.validation.clear();
   EXPECT_THAT(error_message([&] { read_benchmark({.options = wrong, .encoder = stand_in, .device = at::kCPU}); }),
               HasSubstr("--finetune-validation-fraction"));
 }

@@ -138,7 +138,7 @@ void note_finished(const std::vector<CellPlan>& plans, const EncoderSet& encoder
 }
 
 void resolve_precisions(c10::Device device, ComparisonOptions* options) {
-  Precision& tuning = options->own<FineTuningOptions>().tuning.precision;
+  Precision& tuning = options->own<BenchmarkOptions>().tuning.precision;
   warn_if_no_faster(tuning, device);
   tuning = resolve_precision(tuning, device);
   options->train.precision = resolve_precision(options->train.precision, device);
@@ -155,7 +155,7 @@ void check_seeds(const ComparisonOptions& options, const EncoderSet& encoders) {
 // Returns the options of the cells, which name the encoders' directory.
 ComparisonOptions with_encoders(const ComparisonCall& call) {
   ComparisonOptions options = call.options;
-  if (!has_encoders(options)) options.own<FineTuningOptions>().encoders = (call.out / kEncoders).string();
+  if (!has_encoders(options)) options.own<BenchmarkOptions>().encoders = (call.out / kEncoders).string();
   return options;
 }
 
@@ -213,7 +213,7 @@ class PreparedFineTuning : public PreparedComparison {
 // Outlines the encoders that exist and would be fine-tuned, as fine-tuning begins with them.
 Outline encoders_outline(const ComparisonOptions& options) {
   Outline outline{.heading = "encoder", .caches = false, .models = {}, .sentence = {}};
-  const FineTuningOptions& tuning = options.own<FineTuningOptions>();
+  const BenchmarkOptions& tuning = options.own<BenchmarkOptions>();
   if (has_encoders(options)) {
     const EncoderSet encoders = find_encoders(tuning.encoders);
     for (const Variant& one : with_encoder(variants_to_fine_tune(options, encoders), encoders)) {
@@ -269,7 +269,7 @@ class FineTunedMethod : public ComparisonMethod {
     if (!has_encoders(call.options)) return forecast_with_pre_training(call, host);
     const c10::Device device = host.start();
     resolve_precisions(device, &call.options);
-    EncoderSet encoders = find_encoders(call.options.own<FineTuningOptions>().encoders);
+    EncoderSet encoders = find_encoders(call.options.own<BenchmarkOptions>().encoders);
     return PreparedFineTuning(call, std::move(encoders), device, /*has_begun=*/false).forecast();
   }
 
@@ -287,7 +287,7 @@ class FineTunedMethod : public ComparisonMethod {
       read_benchmark({.options = call.options, .encoder = stand_in_encoder(call.options), .device = device});
       pre_train(call, kept, host);
     }
-    EncoderSet encoders = find_encoders(with_encoders(call).own<FineTuningOptions>().encoders);
+    EncoderSet encoders = find_encoders(with_encoders(call).own<BenchmarkOptions>().encoders);
     return std::make_unique<PreparedFineTuning>(call, std::move(encoders), device, /*has_begun=*/!trained);
   }
 

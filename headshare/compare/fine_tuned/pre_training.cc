@@ -20,8 +20,8 @@ std::string pre_training_task(const ComparisonOptions& options) {
 ComparisonOptions pre_training(const ComparisonOptions& options) {
   ComparisonOptions encoders = options;
   encoders.task = pre_training_task(options);
-  encoders.own<FineTuningOptions>() = {};
-  encoders.seeds = options.own<FineTuningOptions>().encoder_seeds.value_or(options.seeds);
+  encoders.own<BenchmarkOptions>() = {};
+  encoders.seeds = options.own<BenchmarkOptions>().encoder_seeds.value_or(options.seeds);
   encoders.until_decided = 0;
   encoders.reference = encoders.peop_reference = "";
   encoders.peop = false;
@@ -33,10 +33,10 @@ ComparisonOptions pre_training(const ComparisonOptions& options) {
   return encoders;
 }
 
-bool has_encoders(const ComparisonOptions& options) { return !options.own<FineTuningOptions>().encoders.empty(); }
+bool has_encoders(const ComparisonOptions& options) { return !options.own<BenchmarkOptions>().encoders.empty(); }
 
 void check_pre_training(const ComparisonOptions& options) {
-  const std::optional<int64_t> encoder_seeds = options.own<FineTuningOptions>().encoder_seeds;
+  const std::optional<int64_t> encoder_seeds = options.own<BenchmarkOptions>().encoder_seeds;
   HS_CHECK(!has_encoders(options) || !encoder_seeds,
            "--encoder-seeds is of pre-training, and the --encoders are trained already; leave it out");
   HS_CHECK(!encoder_seeds || *encoder_seeds == 1 || *encoder_seeds >= options.seeds, "--encoder-seeds ",

@@ -75,7 +75,7 @@ std::vector<Score> scores_of_format_2(const JsonReader& read) {
   return scores;
 }
 
-TunedTask task_from_json(const nlohmann::json& object, const std::string& where) {
+FineTunedTask task_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
   return {.task = read.text("task"),
           .score = read.number("score"),
@@ -89,7 +89,7 @@ TunedTask task_from_json(const nlohmann::json& object, const std::string& where)
                           : std::nullopt};
 }
 
-nlohmann::ordered_json to_json(const TunedTask& t) {
+nlohmann::ordered_json to_json(const FineTunedTask& t) {
   nlohmann::ordered_json object = {{"task", t.task},
                                    {"score", t.score},
                                    {"metrics", to_json(t.metrics)},
@@ -116,7 +116,7 @@ void check_finite(const Cell& cell) {
   check(cell.decoding_tokens_per_second, "the decoding speed");
   check(cell.outputs_per_second, "the translating speed");
   for (const double block : cell.blocks) check(block, "a block");
-  for (const TunedTask& task : cell.tasks) {
+  for (const FineTunedTask& task : cell.tasks) {
     check(task.score, "the score of a task");
     check(task.validation_loss, "the validation loss of a task");
     if (task.coverage) check(task.coverage->unseen_score.value_or(0), "the score of unseen words");
@@ -212,7 +212,7 @@ nlohmann::ordered_json to_json(const Cell& c) {
   if (c.encoder_seed) object["encoder_seed"] = *c.encoder_seed;
   if (!c.tasks.empty()) {
     object["tasks"] = nlohmann::ordered_json::array();
-    for (const TunedTask& task : c.tasks) object["tasks"].push_back(to_json(task));
+    for (const FineTunedTask& task : c.tasks) object["tasks"].push_back(to_json(task));
   }
   return object;
 }
@@ -245,7 +245,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .peak_memory_bytes = read.integer("peak_memory_bytes", 0),
           .curve = read.list("curve", point_from_json),
           .model = read.text("model"),
-          .tasks = read.has("tasks") ? read.list("tasks", task_from_json) : std::vector<TunedTask>(),
+          .tasks = read.has("tasks") ? read.list("tasks", task_from_json) : std::vector<FineTunedTask>(),
           .examples = read.has("examples") ? read.texts("examples") : std::vector<std::string>()};
 }
 

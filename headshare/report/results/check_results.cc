@@ -53,7 +53,7 @@ void check_tasks(const Results& results, const std::string& where) {
            ", its \"tasks\" ", tasks.size());
   for (const Cell& cell : results.cells) {
     const bool same = std::equal(cell.tasks.begin(), cell.tasks.end(), tasks.begin(), tasks.end(),
-                                 [](const TunedTask& task, const std::string& name) { return task.task == name; });
+                                 [](const FineTunedTask& task, const std::string& name) { return task.task == name; });
     HS_CHECK(same, where, ": the \"tasks\" of ", name_of(cell.key), " are not those of \"subject\"");
   }
 }

@@ -54,7 +54,7 @@ struct CellKey {
 };
 
 // This is what a fine-tuned encoder reached on one task.
-struct TunedTask {
+struct FineTunedTask {
   std::string task;              // "glue/cola"
   double score = 0;              // of Subject::full_scale: the mean of the metrics
   std::vector<Score> metrics{};  // as the task's scorer gives them; may be not a number where that is 0/0
@@ -113,7 +113,7 @@ struct Cell {
   int64_t peak_memory_bytes = 0;       // of the whole process that trained it
   std::vector<CurvePoint> curve = {};
   std::string model = {};  // directory of the best checkpoint, relative to results.json; a benchmark's: of the answers
-  std::vector<TunedTask> tasks = {};       // those of Subject::tasks, in their order
+  std::vector<FineTunedTask> tasks = {};   // those of Subject::tasks, in their order
   std::vector<std::string> examples = {};  // what the model wrote for Subject::examples, in their order
 };
 

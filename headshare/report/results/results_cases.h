@@ -79,13 +79,13 @@ inline Results accuracy_results(std::vector<Cell> cells) {
 // The encoders are fine-tuned on two tasks: a scheme has scores of both, in per cent.
 inline Cell tuned_cell(const std::string& scheme, int64_t seed, double cola, double rte) {
   const auto task = [](const std::string& name, double score) {
-    return TunedTask{.task = name,
-                     .score = score,
-                     .metrics = {{.name = "accuracy", .value = score / 100, .signature = "accuracy|version:1"}},
-                     .examples = 277,
-                     .learning_rate = 5e-5,
-                     .best_epoch = 2,
-                     .validation_loss = 0.5};
+    return FineTunedTask{.task = name,
+                         .score = score,
+                         .metrics = {{.name = "accuracy", .value = score / 100, .signature = "accuracy|version:1"}},
+                         .examples = 277,
+                         .learning_rate = 5e-5,
+                         .best_epoch = 2,
+                         .validation_loss = 0.5};
   };
   Cell cell = loss_cell(scheme, seed, 0.5);
   cell.tasks = {task("glue/cola", cola), task("glue/rte", rte)};

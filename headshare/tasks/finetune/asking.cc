@@ -20,13 +20,13 @@ std::vector<int64_t> lengths_of(const QuestionSet& set) {
   return lengths;
 }
 
-Tensor row_scores(const Answerer& answerer, const AskedBatch& batch) {
+Tensor row_scores(const Answerer& answerer, const QuestionBatch& batch) {
   return read_rows(answerer, batch, /*states=*/false).scores;
 }
 
-RowsRead read_rows(const Answerer& answerer, const AskedBatch& batch, bool states) {
+RowsRead read_rows(const Answerer& answerer, const QuestionBatch& batch, bool states) {
   RowPointers rows;
-  for (const Asked& asked : batch) {
+  for (const ShownQuestion& asked : batch) {
     for (const size_t row : asked.rows) rows.push_back(&asked.question->rows[row]);
   }
   const Encoder& model = answerer.model;
@@ -40,11 +40,11 @@ RowsRead read_rows(const Answerer& answerer, const AskedBatch& batch, bool state
   return read;
 }
 
-Answers answers_of(const QuestionKind& kind, const AskedBatch& batch, const Tensor& scores) {
+Answers answers_of(const QuestionKind& kind, const QuestionBatch& batch, const Tensor& scores) {
   const Tensor values = scores.to(at::kCPU, at::kFloat);
   Answers answers;
   int64_t first = 0;
-  for (const Asked& asked : batch) {
+  for (const ShownQuestion& asked : batch) {
     const auto count = static_cast<int64_t>(asked.rows.size());
     const Tensor own = values.narrow(0, first, count);
     answers.push_back(kind.form == AnswerForm::kNumber ? own.item<double>()
@@ -60,11 +60,11 @@ Answers ask_all(const Answerer& answerer, const QuestionSet& set, const Task::Pr
   const std::vector<size_t> order = shortest_first(lengths_of(set));
   Answers answers(order.size());
   for (size_t done = 0; done < order.size();) {
-    AskedBatch batch;
+    QuestionBatch batch;
     const size_t first = done;
     for (size_t rows = 0; done < order.size() && rows < answerer.most_rows; ++done) {
       const Question& question = set.questions[order[done]];
-      Asked asked{.question = &question, .rows = std::vector<size_t>(question.rows.size())};
+      ShownQuestion asked{.question = &question, .rows = std::vector<size_t>(question.rows.size())};
       std::iota(asked.rows.begin(), asked.rows.end(), size_t{0});
       rows += question.rows.size();
       batch.push_back(std::move(asked));

@@ -10,12 +10,12 @@
 
 namespace headshare {
 
-// An Asked is a question and those of its rows that the encoder reads.
-struct Asked {
+// An ShownQuestion is a question and those of its rows that the encoder reads.
+struct ShownQuestion {
   const Question* question;
   std::vector<size_t> rows;
 };
-using AskedBatch = std::vector<Asked>;
+using QuestionBatch = std::vector<ShownQuestion>;
 
 // An Answerer is an encoder whose head answers questions of a kind. It refers to both.
 struct Answerer {
@@ -26,17 +26,17 @@ struct Answerer {
 };
 
 // Returns the head's outputs for all rows of all questions, one after the other: [R, C].
-Tensor row_scores(const Answerer& answerer, const AskedBatch& batch);
+Tensor row_scores(const Answerer& answerer, const QuestionBatch& batch);
 
 // Returns the same, with hidden states where these are wanted: that is more work where the head reads one token of a
 // row.
-RowsRead read_rows(const Answerer& answerer, const AskedBatch& batch, bool states);
+RowsRead read_rows(const Answerer& answerer, const QuestionBatch& batch, bool states);
 
 // Returns what these scores answer, [N].
-Answers answers_of(const QuestionKind& kind, const AskedBatch& batch, const Tensor& scores);
+Answers answers_of(const QuestionKind& kind, const QuestionBatch& batch, const Tensor& scores);
 
 // `places` tells where the questions of a batch stand in the set.
-using OnBatch = std::function<void(const AskedBatch& batch, std::span<const size_t> places, const Tensor& scores)>;
+using OnBatch = std::function<void(const QuestionBatch& batch, std::span<const size_t> places, const Tensor& scores)>;
 
 // Returns what the model answers to all questions, in their order in the set; it is in evaluation mode meanwhile, and
 // nothing has gradients. Short questions are asked first, so that batches have little padding. The last digits of a

@@ -9,8 +9,8 @@ namespace {
 
 // Throws Error for options of fine-tuning that are about other kinds of data.
 void refuse_other_data(const TaskOptions& options, const TaskOptions& untouched) {
-  FineTuningOptions given = options.own<FineTuningOptions>();
-  FineTuningOptions before = untouched.own<FineTuningOptions>();
+  BenchmarkOptions given = options.own<BenchmarkOptions>();
+  BenchmarkOptions before = untouched.own<BenchmarkOptions>();
   const nlohmann::json defaults = to_json(fields(before));
   const auto refuse = [&](Fields list, const char* what) {
     for (const Field& one : prefixed(kFineTuningPrefix, std::move(list))) {
@@ -42,10 +42,10 @@ class FineTuningFamily : public TaskFamily {
   TextOptions* text(TaskOptions& options) const override { return first().text(options); }
   bool learns_from_text() const override { return true; }
 
-  Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<FineTuningOptions>()); }
+  Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<BenchmarkOptions>()); }
 
   std::vector<std::string*> paths(TaskOptions& options) const override {
-    FineTuningOptions& own = options.own<FineTuningOptions>();
+    BenchmarkOptions& own = options.own<BenchmarkOptions>();
     TaskFiles& files = own.job.files;
     return {&own.encoders, &files.data, &files.train, &files.validation, &files.test};
   }
@@ -62,7 +62,7 @@ class FineTuningFamily : public TaskFamily {
     refuse_other_data(options, untouched);
     fine_tuning_jobs(options);
     try {
-      check_learning_rates(options.own<FineTuningOptions>().tuning);
+      check_learning_rates(options.own<BenchmarkOptions>().tuning);
     } catch (const Error& error) {
       throw Error(in_fine_tuning_words(error.what()));
     }

@@ -45,7 +45,7 @@ TaskResult run_job(const FineTuneGrid& grid, FineTuneJob& job, c10::Device devic
     observer.on_model(job.name(), rate, seed);
     const fs::path directory = grid.out / job_folder(job.name()) / join_text("lr-", rate, "-seed-", seed);
     const FineTuneRun run{job, grid.job.tuning, grid.tuning, rate, seed, device};
-    TunedModel model = fine_tune(run, directory, grid.keep_models, &observer, stop_requested);
+    FineTunedModel model = fine_tune(run, directory, grid.keep_models, &observer, stop_requested);
     observer.on_model_finished();
     return model;
   };

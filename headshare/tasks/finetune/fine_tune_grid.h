@@ -18,7 +18,7 @@ struct FineTuneGrid {
   int64_t seeds = 3;
   int64_t seed = 0;  // the first
   JobOptions job = {};
-  TuningOptions tuning = {};
+  FineTuneLearning tuning = {};
 };
 
 // A FineTuneObserver watches the grid, besides the training of each model.

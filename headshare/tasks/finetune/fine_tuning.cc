@@ -38,17 +38,17 @@ PartScores part_from_json(const nlohmann::json& object) {
   return part;
 }
 
-TunedModel read_result(const fs::path& path) {
+FineTunedModel read_result(const fs::path& path) {
   try {
     const nlohmann::json object =
         read_json_file(path, kMostResultBytes, "it is damaged; delete it to train this model again");
     HS_CHECK(object.at("version") == kResultVersion, path.string(), " has version ", object.at("version").dump(),
              "; this headshare reads ", kResultVersion);
-    TunedModel model{.learning_rate = object.at("learning_rate"),
-                     .seed = object.at("seed"),
-                     .steps = object.at("steps"),
-                     .best_epoch = object.at("best_epoch"),
-                     .seconds = object.at("seconds")};
+    FineTunedModel model{.learning_rate = object.at("learning_rate"),
+                         .seed = object.at("seed"),
+                         .steps = object.at("steps"),
+                         .best_epoch = object.at("best_epoch"),
+                         .seconds = object.at("seconds")};
     for (const nlohmann::json& part : object.at("parts")) model.parts.push_back(part_from_json(part));
     return model;
   } catch (const nlohmann::json::exception& damage) {
@@ -74,7 +74,7 @@ void drop_finished(RunDirectory& home, bool keep_model) {
 
 }  // namespace
 
-Fields fields(TuningOptions& o) {
+Fields fields(FineTuneLearning& o) {
   return {
       field("learning-rate", &o.learning_rates,
             "peak of a linear decay; with several (2e-5,5e-5) each is run and the best by validation reported",
@@ -92,7 +92,7 @@ Fields fields(TuningOptions& o) {
   };
 }
 
-void check_learning_rates(const TuningOptions& options) {
+void check_learning_rates(const FineTuneLearning& options) {
   HS_CHECK(!options.learning_rates.empty(), "--learning-rate is empty");
   std::vector<double> seen;
   for (const auto& [rate, spelling] : options.learning_rates) {
@@ -102,12 +102,12 @@ void check_learning_rates(const TuningOptions& options) {
   }
 }
 
-double TunedModel::validation_goal() const {
+double FineTunedModel::validation_goal() const {
   const double goal = parts.front().goal;
   return std::isfinite(goal) ? goal : -1;
 }
 
-double average_goal(const TunedModel& model) {
+double average_goal(const FineTunedModel& model) {
   const double matched = model.parts.front().goal;
   for (const PartScores& part : model.parts) {
     if (part.part == kMismatched) return (matched + part.goal) / 2;
@@ -115,7 +115,7 @@ double average_goal(const TunedModel& model) {
   return matched;
 }
 
-nlohmann::ordered_json to_json(const TunedModel& model) {
+nlohmann::ordered_json to_json(const FineTunedModel& model) {
   nlohmann::ordered_json object = {
       {"version", kResultVersion}, {"learning_rate", model.learning_rate}, {"seed", model.seed},
       {"steps", model.steps},      {"best_epoch", model.best_epoch},       {"seconds", model.seconds}};
@@ -143,8 +143,8 @@ TrainOptions train_options(const FineTuneRun& run) {
   return train;
 }
 
-TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
-                     const std::function<bool()>& stop_requested) {
+FineTunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
+                         const std::function<bool()>& stop_requested) {
   for (const fs::path& folder : {directory, directory / "checkpoints"}) remove_partials(folder);  // of a killed call
   const fs::path finished = directory / "result.json";
   RunDirectory home(directory);
@@ -165,11 +165,12 @@ TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool kee
     throw Diverged("no epoch had a finite validation loss; try a smaller --learning-rate or a longer warm-up");
   }
   load_best(*task, result);
-  TunedModel model{.learning_rate = run.learning_rate,
-                   .seed = run.seed,
-                   .steps = result.steps,
-                   .best_epoch = static_cast<double>(result.best_step) / static_cast<double>(*options.evaluate_every),
-                   .seconds = result.seconds};
+  FineTunedModel model{
+      .learning_rate = run.learning_rate,
+      .seed = run.seed,
+      .steps = result.steps,
+      .best_epoch = static_cast<double>(result.best_step) / static_cast<double>(*options.evaluate_every),
+      .seconds = result.seconds};
   model.parts = run.job.judge(
       *task, directory, [observer](int64_t done, int64_t total) { observer->on_evaluation_progress(done, total); });
   write_file(finished, to_json(model).dump(2) + "\n");

@@ -10,8 +10,8 @@
 
 namespace headshare {
 
-// TuningOptions say how a fine-tuning learns; what it learns from is in JobOptions.
-struct TuningOptions {
+// FineTuneLearning say how a fine-tuning learns; what it learns from is in JobOptions.
+struct FineTuneLearning {
   std::vector<SpelledNumber> learning_rates = {{5e-5, "5e-5"}};  // the peak, of each run; the best by validation counts
   double warmup_ratio = 0.1;                                     // of the steps, before a linear decay to 0
   double weight_decay = 0.01;
@@ -22,13 +22,13 @@ struct TuningOptions {
   Precision precision = Precision::kFp32;
 };
 
-Fields fields(TuningOptions& options);
+Fields fields(FineTuneLearning& options);
 
 // Throws Error for no learning rate, one that is not above 0, and one that is there twice.
-void check_learning_rates(const TuningOptions& options);
+void check_learning_rates(const FineTuneLearning& options);
 
-// A TunedModel is one fine-tuned model: a job, a learning rate and a seed.
-struct TunedModel {
+// A FineTunedModel is one fine-tuned model: a job, a learning rate and a seed.
+struct FineTunedModel {
   double learning_rate = 0;
   int64_t seed = 0;
   int64_t steps = 0;
@@ -43,14 +43,14 @@ struct TunedModel {
 
 // Returns what a benchmark's average takes of a task: the goal of the validation part; for MNLI the mean over both
 // halves of it.
-double average_goal(const TunedModel& model);
+double average_goal(const FineTunedModel& model);
 
-nlohmann::ordered_json to_json(const TunedModel& model);
+nlohmann::ordered_json to_json(const FineTunedModel& model);
 
 struct FineTuneRun {
   FineTuneJob& job;
   const FineTuneOptions& tuning;
-  const TuningOptions& options;
+  const FineTuneLearning& options;
   double learning_rate;
   int64_t seed;
   c10::Device device;
@@ -62,7 +62,7 @@ TrainOptions train_options(const FineTuneRun& run);
 // Trains in `directory`, or goes on with what was begun there; the result of a finished run there is returned as it is.
 // When it is done the directory has metrics.jsonl, result.json, the answers to each part and, if `keep_model`, the best
 // model. Throws Interrupted, after saving, when asked to stop, and Diverged.
-TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
-                     const std::function<bool()>& stop_requested);
+FineTunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
+                         const std::function<bool()>& stop_requested);
 
 }  // namespace headshare

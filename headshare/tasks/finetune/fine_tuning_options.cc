@@ -30,7 +30,7 @@ const FineTuningTask& fine_tuning_task(const std::string& name) {
   return *found;
 }
 
-Fields fields(FineTuningOptions& o) {
+Fields fields(BenchmarkOptions& o) {
   Fields list = {
       naming_directory(field(
           "encoders", &o.encoders,
@@ -56,12 +56,12 @@ Fields fields(FineTuningOptions& o) {
 }
 
 std::string in_fine_tuning_words(const std::string& message) {
-  FineTuningOptions options;
+  BenchmarkOptions options;
   return with_prefixed_names(kFineTuningPrefix, fields(options), message);
 }
 
 std::vector<std::string> fine_tuning_jobs(const TaskOptions& options) {
-  const std::vector<std::string>& chosen = options.own<FineTuningOptions>().tasks;
+  const std::vector<std::string>& chosen = options.own<BenchmarkOptions>().tasks;
   const std::string& name = options.task;
   HS_CHECK(chosen.empty() || fine_tuning_task(name).data == DataLayout::kSuite,
            "--tasks chooses among the tasks of glue and superglue; --task ", name, " is a single one");

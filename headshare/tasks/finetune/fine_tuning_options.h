@@ -26,17 +26,17 @@ const std::vector<FineTuningTask>& fine_tuning_tasks();
 // Returns the task of that name, which must exist.
 const FineTuningTask& fine_tuning_task(const std::string& name);
 
-struct FineTuningOptions {
+struct BenchmarkOptions {
   std::string encoders = {};  // a comparison of masked language models; "": that comes first, on the text
   std::optional<int64_t> encoder_seeds = {};  // pre-trained here for each variant; default: as many as are fine-tuned
   std::vector<std::string> tasks = {};        // tasks of the suite; empty: all
   bool keep_models = false;
   JobOptions job = {};
-  TuningOptions tuning = {};
+  FineTuneLearning tuning = {};
 };
 
 // All but the first three begin with kFineTuningPrefix: pre-training has options of the same names.
-Fields fields(FineTuningOptions& options);
+Fields fields(BenchmarkOptions& options);
 inline constexpr const char* kFineTuningPrefix = "finetune-";
 
 // Puts an Error about fine-tuning into the words of a comparison: "--epochs" is --finetune-epochs there.

@@ -23,9 +23,9 @@ TEST(FineTuningOptionsTest, JobsOfASuite) {
   TaskOptions options;
   options.task = "superglue";
   EXPECT_EQ(fine_tuning_jobs(options).size(), 8u);
-  options.own<FineTuningOptions>().tasks = {"RTE", "superglue/wic"};
+  options.own<BenchmarkOptions>().tasks = {"RTE", "superglue/wic"};
   EXPECT_THAT(fine_tuning_jobs(options), ElementsAre("superglue/rte", "superglue/wic"));
-  options.own<FineTuningOptions>().tasks = {"cola"};
+  options.own<BenchmarkOptions>().tasks = {"cola"};
   EXPECT_THAT(error_message([&] { fine_tuning_jobs(options); }), HasSubstr("cola"));
   options = TaskOptions();
   options.task = "squad";
@@ -34,7 +34,7 @@ TEST(FineTuningOptionsTest, JobsOfASuite) {
 
 TEST(FineTuningOptionsTest, LearningRatesAreAboveZeroAndDiffer) {
   const auto refusal = [](const std::string& rates) {
-    FineTuningOptions options;
+    BenchmarkOptions options;
     Fields list = fields(options);
     set_field(list, "finetune-learning-rate", rates, "test");
     return error_message([&] { check_learning_rates(options.tuning); });

@@ -10,9 +10,9 @@
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/metrics/coverage.h"
 #include "headshare/models/size.h"
+#include "headshare/tasks/finetune/fine_tuned_teacher.h"
 #include "headshare/tasks/finetune/options.h"
 #include "headshare/tasks/finetune/squad_task.h"
-#include "headshare/tasks/finetune/tuned_teacher.h"
 #include "headshare/train/task.h"
 
 namespace headshare {
@@ -33,7 +33,7 @@ struct JobOptions {
   TaskFiles files = {};
   OwnTable table = {};
   FineTuneOptions tuning = {};
-  WindowsOptions windows = {};
+  SquadWindowOptions windows = {};
   AnswerOptions answers = {};
   DistillationOptions distillation = {};
 };

@@ -19,6 +19,6 @@ void check_files_differ(const std::vector<std::pair<const char*, std::string>>& 
 
 // Throws Error when a step of the model that the job will make, and its teacher, does not fit into memory.
 void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device,
-                     TrainingShape shape, const TunedTeacher& teacher);
+                     TrainingShape shape, const FineTunedTeacher& teacher);
 
 }  // namespace headshare

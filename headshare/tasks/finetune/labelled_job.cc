@@ -15,7 +15,7 @@
 namespace headshare {
 
 void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device,
-                     TrainingShape shape, const TunedTeacher& teacher) {
+                     TrainingShape shape, const FineTunedTeacher& teacher) {
   if (!device.is_cpu()) return;
   shape.batch = tuning.batch_size;
   shape.length = length;

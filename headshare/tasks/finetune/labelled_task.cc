@@ -30,8 +30,8 @@ LabelledTask::LabelledTask(const LabelledData& data, const FineTuneOptions& opti
       options_(options),
       row_key_(stream_key(seed, "rows of examples")) {}
 
-Asked LabelledTask::draw_rows(const Question& question) const {
-  Asked asked{.question = &question, .rows = {}};
+ShownQuestion LabelledTask::draw_rows(const Question& question) const {
+  ShownQuestion asked{.question = &question, .rows = {}};
   const size_t rows = question.rows.size();
   if (rows <= kMostTrainingRows || question.label < 0) {
     asked.rows.resize(std::min(rows, kMostTrainingRows));
@@ -49,7 +49,7 @@ Asked LabelledTask::draw_rows(const Question& question) const {
 
 int64_t LabelledTask::draw(int64_t micro_batches) {
   drawn_.assign(static_cast<size_t>(micro_batches), {});
-  for (AskedBatch& batch : drawn_) {
+  for (QuestionBatch& batch : drawn_) {
     for (int64_t i = 0; i < options_.batch_size; ++i) {
       const int64_t place = order_.next();
       batch.push_back(draw_rows(data_.train.questions[static_cast<size_t>(place)]));
@@ -58,11 +58,11 @@ int64_t LabelledTask::draw(int64_t micro_batches) {
   return micro_batches * options_.batch_size;
 }
 
-Tensor LabelledTask::losses(const AskedBatch& batch, const Tensor& scores) const {
+Tensor LabelledTask::losses(const QuestionBatch& batch, const Tensor& scores) const {
   if (data_.kind.form == AnswerForm::kRow) {
     std::vector<Tensor> each;
     int64_t first = 0;
-    for (const Asked& asked : batch) {
+    for (const ShownQuestion& asked : batch) {
       const auto count = static_cast<int64_t>(asked.rows.size());
       std::vector<int64_t> right;
       for (int64_t i = 0; i < count; ++i) {
@@ -79,7 +79,7 @@ Tensor LabelledTask::losses(const AskedBatch& batch, const Tensor& scores) const
     return at::stack(each);
   }
   std::vector<double> wanted;
-  for (const Asked& asked : batch) {
+  for (const ShownQuestion& asked : batch) {
     wanted.push_back(data_.kind.form == AnswerForm::kClass ? asked.question->label : asked.question->number);
   }
   const Tensor targets = at::tensor(wanted, at::kDouble).to(scores.device());
@@ -90,8 +90,8 @@ Tensor LabelledTask::losses(const AskedBatch& batch, const Tensor& scores) const
 }
 
 Tensor LabelledTask::loss_sum(int64_t index) {
-  const AskedBatch& batch = drawn_.at(static_cast<size_t>(index));
-  const TunedTeacher& teacher = data_.teacher;
+  const QuestionBatch& batch = drawn_.at(static_cast<size_t>(index));
+  const FineTunedTeacher& teacher = data_.teacher;
   if (!teacher.teaches()) return losses(batch, row_scores(answerer(), batch)).sum();
   const bool states = teacher.how.hidden > 0;
   const RowsRead own = read_rows(answerer(), batch, states);
@@ -104,7 +104,7 @@ Tensor LabelledTask::loss_sum(int64_t index) {
   return taught_sum(plain, divergences_of(batch, own.scores, theirs.scores), own.states, theirs.states, teacher.how);
 }
 
-Tensor LabelledTask::divergences_of(const AskedBatch& batch, const Tensor& scores, const Tensor& teacher) const {
+Tensor LabelledTask::divergences_of(const QuestionBatch& batch, const Tensor& scores, const Tensor& teacher) const {
   const double temperature = data_.teacher.how.scores.temperature;
   if (data_.kind.form == AnswerForm::kClass) return divergences(scores, teacher, temperature);
   if (data_.kind.form == AnswerForm::kNumber) {
@@ -113,7 +113,7 @@ Tensor LabelledTask::divergences_of(const AskedBatch& batch, const Tensor& score
   }
   std::vector<Tensor> each;
   int64_t first = 0;
-  for (const Asked& asked : batch) {
+  for (const ShownQuestion& asked : batch) {
     const auto count = static_cast<int64_t>(asked.rows.size());
     const auto rows = [&](const Tensor& all) { return all.narrow(0, first, count).t(); };  // [1, rows]
     each.push_back(divergences(rows(scores), rows(teacher), temperature));
@@ -152,7 +152,7 @@ Evaluation LabelledTask::evaluate(const Encoder& model, const Task::Progress& pr
   const QuestionSet& set = data_.validation;
   Evaluation result{.targets = static_cast<int64_t>(set.questions.size())};
   double sum = 0;
-  const auto add_losses = [&](const AskedBatch& batch, std::span<const size_t>, const Tensor& scores) {
+  const auto add_losses = [&](const QuestionBatch& batch, std::span<const size_t>, const Tensor& scores) {
     sum += losses(batch, scores).sum(at::kDouble).item<double>();
   };
   const Answers all = ask_all(asking(model), set, progress, add_losses);

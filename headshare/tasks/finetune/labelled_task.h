@@ -6,7 +6,7 @@
 
 #include "headshare/tasks/finetune/asking.h"
 #include "headshare/tasks/finetune/fine_tune_task.h"
-#include "headshare/tasks/finetune/tuned_teacher.h"
+#include "headshare/tasks/finetune/fine_tuned_teacher.h"
 
 namespace headshare {
 
@@ -18,7 +18,7 @@ struct LabelledData {
   int64_t padding = 0;
   std::shared_ptr<Tokenizer> tokenizer;
   TaskNote note = {};  // what is saved with a model
-  TunedTeacher teacher = {};
+  FineTunedTeacher teacher = {};
 };
 
 class LabelledTask : public FineTuneTask {
@@ -47,15 +47,15 @@ class LabelledTask : public FineTuneTask {
   Answerer answerer() const { return asking(model_); }
   Answerer asking(const Encoder& model) const { return {model, data_.kind, data_.padding, most_rows_}; }
   Evaluation evaluate(const Encoder& model, const Task::Progress& progress) const;
-  Asked draw_rows(const Question& question) const;
-  Tensor losses(const AskedBatch& batch, const Tensor& scores) const;                                 // [N]
-  Tensor divergences_of(const AskedBatch& batch, const Tensor& scores, const Tensor& teacher) const;  // [N]
+  ShownQuestion draw_rows(const Question& question) const;
+  Tensor losses(const QuestionBatch& batch, const Tensor& scores) const;                                 // [N]
+  Tensor divergences_of(const QuestionBatch& batch, const Tensor& scores, const Tensor& teacher) const;  // [N]
   void add_scores(const QuestionSet& set, const Answers& answers, Evaluation* result) const;
 
   const LabelledData& data_;
   FineTuneOptions options_;
   uint64_t row_key_;
-  std::vector<AskedBatch> drawn_;
+  std::vector<QuestionBatch> drawn_;
   std::optional<double> plain_ = {};
 };
 

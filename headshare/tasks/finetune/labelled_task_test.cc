@@ -131,7 +131,7 @@ Tensor states_of(const Encoder& model, const Question& question) {
 }
 
 TEST(LabelledTask, ATeacherHasItsShareOfTheLoss) {
-  const Learning how{.scores = {.share = 0.25, .temperature = 2}, .hidden = 0.5};
+  const DistillationWeights how{.scores = {.share = 0.25, .temperature = 2}, .hidden = 0.5};
   for (const AnswerForm form : {AnswerForm::kClass, AnswerForm::kNumber, AnswerForm::kRow}) {
     LabelledData data = small_data(form);
     data.teacher = {.model = beginning(data, "mqa"), .how = how};

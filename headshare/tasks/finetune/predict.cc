@@ -45,7 +45,7 @@ int64_t row_length(const TunedEncoder& model) {
 }
 
 // Adds the probabilities of the classes or choices of each question of a batch.
-void add_probabilities(const QuestionKind& kind, const AskedBatch& batch, std::span<const size_t> places,
+void add_probabilities(const QuestionKind& kind, const QuestionBatch& batch, std::span<const size_t> places,
                        const Tensor& scores, std::vector<Prediction>* predictions) {
   if (kind.form == AnswerForm::kNumber) return;
   const Tensor values = scores.to(at::kCPU, at::kDouble);
@@ -126,11 +126,11 @@ QuestionSet Predictor::read(const std::string& file, const PredictColumns& colum
 std::vector<Prediction> Predictor::predict(const QuestionSet& set, const Task::Progress& progress) const {
   std::vector<Prediction> predictions(set.questions.size());
   const Answerer answerer{model_.encoder.model, kind_, rows_.padding(), static_cast<size_t>(model_.note.most_rows)};
-  const Answers answers = ask_all(answerer, set, progress,
-                                  [&](const AskedBatch& batch, std::span<const size_t> places, const Tensor& scores) {
-                                    if (!at::isfinite(scores).all().item<bool>()) refuse_scores(model_);
-                                    add_probabilities(kind_, batch, places, scores, &predictions);
-                                  });
+  const Answers answers = ask_all(
+      answerer, set, progress, [&](const QuestionBatch& batch, std::span<const size_t> places, const Tensor& scores) {
+        if (!at::isfinite(scores).all().item<bool>()) refuse_scores(model_);
+        add_probabilities(kind_, batch, places, scores, &predictions);
+      });
   for (size_t i = 0; i < answers.size(); ++i) predictions[i].answer = answers[i];
   return predictions;
 }

@@ -12,7 +12,7 @@
 namespace headshare {
 
 struct RateSearch {
-  std::vector<TunedModel> models = {};                // of the best rate, one a seed; none where every rate diverged
+  std::vector<FineTunedModel> models = {};            // of the best rate, one a seed; none where every rate diverged
   std::vector<std::pair<double, double>> goals = {};  // of every rate that did not diverge: the mean validation goal
   std::vector<std::string> failures = {};             // of the other rates, one each
 };
@@ -21,7 +21,7 @@ struct RateSearch {
 // among equals. `train` may throw Diverged, which ends its rate: `failed` then makes the sentence for it. Whatever else
 // it throws ends the search.
 RateSearch search_rates(const std::vector<double>& rates, const std::vector<int64_t>& seeds,
-                        const std::function<TunedModel(double rate, int64_t seed)>& train,
+                        const std::function<FineTunedModel(double rate, int64_t seed)>& train,
                         const std::function<std::string(double rate, const Diverged& reason)>& failed);
 
 }  // namespace headshare

@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::Pair;
 
 // Makes a model whose validation goal is `goal`.
-TunedModel model_with(double rate, int64_t seed, double goal) {
+FineTunedModel model_with(double rate, int64_t seed, double goal) {
   return {.learning_rate = rate, .seed = seed, .parts = {{.part = "validation", .goal = goal}}};
 }
 
@@ -47,7 +47,7 @@ TEST(RateSearchTest, AModelWithoutAGoalIsBetterThanNone) {
 }
 
 TEST(RateSearchTest, OtherErrorsEndIt) {
-  const auto train = [](double, int64_t) -> TunedModel { throw Error("no such file"); };
+  const auto train = [](double, int64_t) -> FineTunedModel { throw Error("no such file"); };
   EXPECT_EQ(error_message([&] { search_rates({1, 2}, {1}, train, failed); }), "no such file");
 }
 

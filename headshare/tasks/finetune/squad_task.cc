@@ -34,7 +34,7 @@ Tensor SquadTask::losses(const SquadWindows& windows, const Tensor& scores) cons
 
 Tensor SquadTask::loss_sum(int64_t index) {
   const SquadWindows& windows = drawn_.at(static_cast<size_t>(index));
-  const TunedTeacher& teacher = data_.teacher;
+  const FineTunedTeacher& teacher = data_.teacher;
   if (!teacher.teaches()) return losses(windows, place_scores(answerer(), windows)).sum();
   const bool states = teacher.how.hidden > 0;
   const RowsRead own = read_windows(answerer(), windows, states);

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "headshare/tasks/finetune/fine_tune_task.h"
+#include "headshare/tasks/finetune/fine_tuned_teacher.h"
 #include "headshare/tasks/finetune/squad_answers.h"
-#include "headshare/tasks/finetune/tuned_teacher.h"
 
 namespace headshare {
 
@@ -15,7 +15,7 @@ struct SquadTrainingData {
   int64_t padding = 0;
   std::shared_ptr<Tokenizer> tokenizer;
   TaskNote note = {};  // what is saved with a model
-  TunedTeacher teacher = {};
+  FineTunedTeacher teacher = {};
 };
 
 class SquadTask : public FineTuneTask {

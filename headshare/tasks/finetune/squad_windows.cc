@@ -30,7 +30,7 @@ std::optional<Places> first_answer(const SquadQuestion& question, const std::vec
 // A Cutter cuts one question's paragraph into windows.
 class Cutter {
  public:
-  Cutter(const RowEncoder& rows, const WindowsOptions& options)
+  Cutter(const RowEncoder& rows, const SquadWindowOptions& options)
       : rows_(rows),
         stride_(options.stride.value_or(std::max<int64_t>(1, rows.length() / 3))),
         special_(2 + rows.tokenizer().pair_separators()),
@@ -72,7 +72,7 @@ class Cutter {
 
 }  // namespace
 
-Fields fields(WindowsOptions& o) {
+Fields fields(SquadWindowOptions& o) {
   return {
       field("doc-stride", &o.stride,
             "squad: tokens between the starts of a paragraph's windows; auto: a third of a row", {.min = 1}),
@@ -82,7 +82,7 @@ Fields fields(WindowsOptions& o) {
   };
 }
 
-SquadSet make_windows(SquadData data, RowEncoder& rows, const WindowsOptions& options, bool teach) {
+SquadSet make_windows(SquadData data, RowEncoder& rows, const SquadWindowOptions& options, bool teach) {
   SquadSet set{.data = std::move(data), .windows = {}, .paragraph_spans = {}};
   const Cutter cutter(rows, options);
   std::vector<TokensWithSpans> paragraphs;

@@ -9,12 +9,12 @@
 
 namespace headshare {
 
-struct WindowsOptions {
+struct SquadWindowOptions {
   std::optional<int64_t> stride = {};           // tokens between the starts of windows; default a third of a row
   std::optional<int64_t> question_length = {};  // tokens of a question; default a third of a row, at most 64
 };
 
-Fields fields(WindowsOptions& options);
+Fields fields(SquadWindowOptions& options);
 
 // A SquadWindow is a row [CLS] question [SEP] tokens of the paragraph [SEP].
 struct SquadWindow {
@@ -39,7 +39,7 @@ struct SquadSet {
 
 // Makes windows over all questions, at least one each. For training (`teach`) questions are left out, and counted in a
 // note, that have answers but none with a known place.
-SquadSet make_windows(SquadData data, RowEncoder& rows, const WindowsOptions& options, bool teach);
+SquadSet make_windows(SquadData data, RowEncoder& rows, const SquadWindowOptions& options, bool teach);
 
 // Keeps the first `most` questions in a random order that depends on their number alone, in the order of the file; all
 // where there are not more.

@@ -15,12 +15,12 @@ inline constexpr const char* kSquadTask = "squad";
 inline constexpr int64_t kTaskNoteVersion = 1;
 
 struct TaskNote {
-  std::string task = {};        // "glue/cola", "squad", "classify", ...: a name of job_names()
-  int64_t max_length = 0;       // tokens of a row
-  int64_t most_rows = 1;        // rows that evaluations looked at together
-  OwnTable table = {};          // the columns of the user's own table; another file may have another format
-  WindowsOptions windows = {};  // of SQuAD
-  AnswerOptions answers = {};   // of SQuAD
+  std::string task = {};            // "glue/cola", "squad", "classify", ...: a name of job_names()
+  int64_t max_length = 0;           // tokens of a row
+  int64_t most_rows = 1;            // rows that evaluations looked at together
+  OwnTable table = {};              // the columns of the user's own table; another file may have another format
+  SquadWindowOptions windows = {};  // of SQuAD
+  AnswerOptions answers = {};       // of SQuAD
 };
 
 // Writes task.json into the directory of a model.

@@ -11,9 +11,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Returns the goals of one part, for all seeds.
-std::vector<double> goals(const std::vector<TunedModel>& models, size_t part) {
+std::vector<double> goals(const std::vector<FineTunedModel>& models, size_t part) {
   std::vector<double> values;
-  for (const TunedModel& model : models) values.push_back(model.parts.at(part).goal);
+  for (const FineTunedModel& model : models) values.push_back(model.parts.at(part).goal);
   return values;
 }
 
@@ -48,7 +48,7 @@ Json to_object(const TaskResult& result) {
   }
   object["notes"] = result.notes;
   if (!result.search.failures.empty()) object["failures"] = result.search.failures;
-  for (const TunedModel& model : result.models()) object["models"].push_back(to_json(model));
+  for (const FineTunedModel& model : result.models()) object["models"].push_back(to_json(model));
   return object;
 }
 
@@ -62,7 +62,7 @@ void add_averages(const std::vector<TaskResult>& results, Json* object) {
       if (!result.task.starts_with(prefix) || result.models().empty()) continue;
       tasks.push_back(result.task);
       std::vector<double> values;
-      for (const TunedModel& model : result.models()) values.push_back(average_goal(model));
+      for (const FineTunedModel& model : result.models()) values.push_back(average_goal(model));
       if (means.empty()) means.resize(values.size());
       for (size_t i = 0; i < values.size(); ++i) means[i] += values[i];
     }
@@ -78,7 +78,7 @@ void add_averages(const std::vector<TaskResult>& results, Json* object) {
 
 std::vector<double> TaskResult::values(size_t part, size_t score) const {
   std::vector<double> values;
-  for (const TunedModel& model : models()) values.push_back(model.parts.at(part).scores.at(score).value);
+  for (const FineTunedModel& model : models()) values.push_back(model.parts.at(part).scores.at(score).value);
   return values;
 }
 

@@ -17,7 +17,7 @@ struct TaskResult {
   std::vector<std::string> notes;
   int64_t examples = 0;
 
-  const std::vector<TunedModel>& models() const { return search.models; }
+  const std::vector<FineTunedModel>& models() const { return search.models; }
   double learning_rate() const { return models().front().learning_rate; }
 
   // Returns score `score` of part `part` of every model.

@@ -123,7 +123,8 @@ Tensor LanguageModelTask::loss_sum(int64_t index) {
   const Tensor ids = to_tensor(batch.inputs, batch, device);
   const Tensor targets = to_tensor(batch.targets, batch, device);
   if (!options_.distillation.teaches()) return model_->loss(ids, targets).sum;
-  const SummedLoss loss = model_->loss(ids, targets, teacher_->lesson(ids, targets), options_.distillation.learning);
+  const SummedLoss loss =
+      model_->loss(ids, targets, teacher_->teacher_output(ids, targets), options_.distillation.learning);
   plain_ = loss.plain.item<double>();
   return loss.sum;
 }

@@ -101,7 +101,7 @@ Tensor MaskedLanguageModelTask::loss_sum(int64_t index) {
   const Tensor targets = targets_of(batch, model_->device());
   if (!language_.distillation.teaches()) return model_->loss(input, targets).sum;
   const SummedLoss loss =
-      model_->loss(input, targets, teacher_->lesson(input, targets), language_.distillation.learning);
+      model_->loss(input, targets, teacher_->teacher_output(input, targets), language_.distillation.learning);
   plain_ = loss.plain.item<double>();
   return loss.sum;
 }

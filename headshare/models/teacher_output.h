@@ -9,17 +9,17 @@ namespace headshare {
 struct SummedLoss {
   Tensor sum;          // scalar, nats
   int64_t tokens = 0;  // targets that were not kIgnoredTarget
-  Tensor plain = {};   // with a lesson the sum without a teacher, without gradients; else undefined
+  Tensor plain = {};   // with a teacher the sum without a teacher, without gradients; else undefined
 };
 
-// A Lesson holds a teacher's outputs for N tokens, without gradients.
-struct Lesson {
+// A TeacherOutput holds a teacher's outputs for N tokens, without gradients.
+struct TeacherOutput {
   Tensor hidden;       // last hidden states [N, E], before the output layer
   TeacherRows scores;  // gives the teacher's logits and shares its memory
 };
 
-// Learning says how a student learns from a lesson.
-struct Learning {
+// DistillationWeights say how a student learns from what a teacher gave.
+struct DistillationWeights {
   Distillation scores = {};
   double hidden = 0;  // weight of hidden_difference() beside the loss of logits
 };

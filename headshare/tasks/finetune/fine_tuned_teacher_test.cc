@@ -1,4 +1,4 @@
-#include "headshare/tasks/finetune/tuned_teacher.h"
+#include "headshare/tasks/finetune/fine_tuned_teacher.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -48,7 +48,8 @@ TEST(DivergencesTest, LeaveThemOutAtAnyTemperature) {
 
 TEST(TaughtSumTest, AShareOfNoneIsThePlainLoss) {
   const Tensor losses = random_tensor({3}, 1, at::kFloat), apart = random_tensor({3}, 2, at::kFloat);
-  const Learning none{.scores = {.share = 0, .temperature = 2}}, some{.scores = {.share = 0.25, .temperature = 2}};
+  const DistillationWeights none{.scores = {.share = 0, .temperature = 2}},
+      some{.scores = {.share = 0.25, .temperature = 2}};
   EXPECT_TRUE(at::equal(taught_sum(losses, apart, {}, {}, none), losses.sum()));
   EXPECT_TRUE(close(taught_sum(losses, apart, {}, {}, some), (losses * 0.75 + apart).sum(), 1e-5));
 }
@@ -56,7 +57,7 @@ TEST(TaughtSumTest, AShareOfNoneIsThePlainLoss) {
 TEST(TaughtSumTest, HiddenStatesAreComparedForEachExample) {
   const Tensor losses = random_tensor({3}, 1, at::kFloat), apart = random_tensor({3}, 2, at::kFloat);
   const Tensor theirs = random_tensor({7, 4}, 3, at::kFloat), own = theirs * 1.5;
-  const Learning how{.scores = {.share = 0, .temperature = 1}, .hidden = 2};
+  const DistillationWeights how{.scores = {.share = 0, .temperature = 1}, .hidden = 2};
   EXPECT_TRUE(close(taught_sum(losses, apart, own, theirs, how), losses.sum() + 3 * 2 * 0.25, 1e-5));
 }
 
@@ -89,7 +90,7 @@ TEST_F(TunedTeacherTest, IsOpenedWithItsShare) {
   DistillationOptions options = tuned();
   options.learning.scores = {.share = 0.25, .temperature = 2};
   const std::shared_ptr<Tokenizer> tokenizer = small_wordpiece();
-  const TunedTeacher teacher =
+  const FineTunedTeacher teacher =
       open_tuned_teacher(options, {.task = "classify", .head = head(), .tokenizer = *tokenizer, .length = 16});
   EXPECT_TRUE(teacher.teaches());
   EXPECT_FALSE(teacher.model->is_training());
@@ -99,7 +100,7 @@ TEST_F(TunedTeacherTest, IsOpenedWithItsShare) {
 
 TEST_F(TunedTeacherTest, IsEvaluatedOnce) {
   const std::shared_ptr<Tokenizer> tokenizer = small_wordpiece();
-  const TunedTeacher teacher =
+  const FineTunedTeacher teacher =
       open_tuned_teacher(tuned(), {.task = "classify", .head = head(), .tokenizer = *tokenizer, .length = 16});
   int asked = 0;
   const auto evaluate = [&] { return Evaluation{.loss = static_cast<double>(++asked)}; };

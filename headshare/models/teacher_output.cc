@@ -1,4 +1,4 @@
-#include "headshare/models/lesson.h"
+#include "headshare/models/teacher_output.h"
 
 #include <ATen/ATen.h>
 

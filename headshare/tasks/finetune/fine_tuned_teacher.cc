@@ -1,4 +1,4 @@
-#include "headshare/tasks/finetune/tuned_teacher.h"
+#include "headshare/tasks/finetune/fine_tuned_teacher.h"
 
 #include <ATen/ATen.h>
 
@@ -46,7 +46,7 @@ Fields tuned_teacher_fields(DistillationOptions& options) {
   return list;
 }
 
-TunedTeacher open_tuned_teacher(const DistillationOptions& options, const TeacherWanted& wanted) {
+FineTunedTeacher open_tuned_teacher(const DistillationOptions& options, const TeacherWanted& wanted) {
   if (!options.given()) return {};
   const TunedEncoder teacher = open_tuned(options.teacher, at::kCPU);
   check_same_task(teacher, wanted);
@@ -54,7 +54,7 @@ TunedTeacher open_tuned_teacher(const DistillationOptions& options, const Teache
   return {.model = teacher.encoder.model, .how = options.learning};
 }
 
-Evaluation TunedTeacher::evaluated(const std::function<Evaluation()>& evaluate) const {
+Evaluation FineTunedTeacher::evaluated(const std::function<Evaluation()>& evaluate) const {
   if (!*evaluation) *evaluation = evaluate();
   return **evaluation;
 }
@@ -68,7 +68,7 @@ Tensor divergences(const Tensor& student, const Tensor& teacher, double temperat
 }
 
 Tensor taught_sum(const Tensor& losses, const Tensor& divergences, const Tensor& states, const Tensor& teacher_states,
-                  const Learning& how) {
+                  const DistillationWeights& how) {
   const double share = how.scores.share, temperature = how.scores.temperature;
   const Tensor sum = (losses * (1 - share) + divergences * (share * temperature * temperature)).sum();
   if (how.hidden == 0) return sum;

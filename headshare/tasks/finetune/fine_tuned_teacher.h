@@ -11,9 +11,9 @@
 
 namespace headshare {
 
-struct TunedTeacher {
+struct FineTunedTeacher {
   Encoder model{nullptr};  // in evaluation mode; empty: there is none
-  Learning how = {};
+  DistillationWeights how = {};
 
   // Tells whether a training step asks it.
   bool teaches() const { return !model.is_empty() && (how.scores.share > 0 || how.hidden > 0); }
@@ -39,7 +39,7 @@ struct TeacherWanted {
 // Opens the teacher on the CPU. Throws Error, naming both sides and the way out, for a model that was not fine-tuned,
 // one of another task, other labels, another tokenizer, positions for shorter rows, or other widths where hidden states
 // are compared, and for weights that are not finite.
-TunedTeacher open_tuned_teacher(const DistillationOptions& options, const TeacherWanted& wanted);
+FineTunedTeacher open_tuned_teacher(const DistillationOptions& options, const TeacherWanted& wanted);
 
 // Returns KL(softmax(teacher / T) || softmax(student / T)) along the second axis of scores [N, C, ...], float32. Scores
 // of -inf, where a row has no token, have no share in it.
@@ -48,6 +48,6 @@ Tensor divergences(const Tensor& student, const Tensor& teacher, double temperat
 // Returns what the examples of a batch cost a student that learns from a teacher: the sum of (1 - A) loss + A T^2
 // divergence, both [N], and how.hidden times hidden_difference() for each example.
 Tensor taught_sum(const Tensor& losses, const Tensor& divergences, const Tensor& states, const Tensor& teacher_states,
-                  const Learning& how);
+                  const DistillationWeights& how);
 
 }  // namespace headshare

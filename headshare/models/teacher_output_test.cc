@@ -1,4 +1,4 @@
-#include "headshare/models/lesson.h"
+#include "headshare/models/teacher_output.h"
 
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
@@ -54,9 +54,9 @@ void expect_same(Model& student, const Tensor& found, const Tensor& expected) {
   }
 }
 
-const Learning kBoth = {.scores = {.share = 0.4, .temperature = 2}, .hidden = 0.7};
+const DistillationWeights kBoth = {.scores = {.share = 0.4, .temperature = 2}, .hidden = 0.7};
 
-TEST(LessonTest, OfADecoderIsTheFormula) {
+TEST(TeacherOutputTest, OfADecoderIsTheFormula) {
   for (const bool tied : {true, false}) {
     DecoderOptions wide = small_options("mha");
     wide.attention.d_model = 32;
@@ -64,26 +64,26 @@ TEST(LessonTest, OfADecoderIsTheFormula) {
     options.tie_embeddings = tied;
     Decoder student = small_decoder(options, 2);
     const Decoder teacher = small_decoder(wide, 3);
-    const Lesson lesson = teacher->lesson(ids(), some_targets());
-    EXPECT_FALSE(lesson.scores.hidden.requires_grad());
-    const SummedLoss found = student->loss(ids(), some_targets(), lesson, {.scores = kBoth.scores});
+    const TeacherOutput taught = teacher->teacher_output(ids(), some_targets());
+    EXPECT_FALSE(taught.scores.hidden.requires_grad());
+    const SummedLoss found = student->loss(ids(), some_targets(), taught, {.scores = kBoth.scores});
     const Tensor theirs = teacher->logits(teacher->hidden(ids())).detach();
     expect_same(student, found.sum,
                 formula(student->logits(student->hidden(ids())), theirs, some_targets(), kBoth.scores));
     const SummedLoss plain = student->loss(ids(), some_targets());
     EXPECT_TRUE(close(found.plain, plain.sum.detach(), 1e-5 * magnitude(plain.sum.detach())));
     EXPECT_EQ(found.tokens, plain.tokens);
-    EXPECT_THAT(error_message([&] { student->loss(ids(), some_targets(), lesson, kBoth); }),
+    EXPECT_THAT(error_message([&] { student->loss(ids(), some_targets(), taught, kBoth); }),
                 HasSubstr("must be equally wide"));
   }
 }
 
-TEST(LessonTest, OfHiddenStatesIsTheirRelativeDifference) {
+TEST(TeacherOutputTest, OfHiddenStatesIsTheirRelativeDifference) {
   Decoder student = small_decoder(small_options("mqa"), 2);
   const Decoder teacher = small_decoder(small_options("mha"), 3);
   const Tensor targets = some_targets();
-  const Lesson lesson = teacher->lesson(ids(), targets);
-  const SummedLoss found = student->loss(ids(), targets, lesson, kBoth);
+  const TeacherOutput taught = teacher->teacher_output(ids(), targets);
+  const SummedLoss found = student->loss(ids(), targets, taught, kBoth);
   const Tensor places = (targets.flatten() != kIgnoredTarget).nonzero().squeeze(1);
   const Tensor own = student->hidden(ids());
   const Tensor ours = own.flatten(0, 1).index_select(0, places);
@@ -95,25 +95,25 @@ TEST(LessonTest, OfHiddenStatesIsTheirRelativeDifference) {
               formula(student->logits(own), scores, targets, kBoth.scores) + apart * (count * kBoth.hidden));
 }
 
-TEST(LessonTest, OfAnEncoderIsTheFormula) {
+TEST(TeacherOutputTest, OfAnEncoderIsTheFormula) {
   Encoder student = small_encoder(small_encoder_options("mqa"), 2);
   const Encoder teacher = small_encoder(small_encoder_options("mha"), 3);
   const EncoderInput input{.ids = ids()};
-  const Lesson lesson = teacher->lesson(input, some_targets());
-  EXPECT_FALSE(lesson.scores.hidden.requires_grad());
-  const SummedLoss found = student->loss(input, some_targets(), lesson, {.scores = kBoth.scores});
+  const TeacherOutput taught = teacher->teacher_output(input, some_targets());
+  EXPECT_FALSE(taught.scores.hidden.requires_grad());
+  const SummedLoss found = student->loss(input, some_targets(), taught, {.scores = kBoth.scores});
   const Tensor theirs = teacher->logits(teacher->hidden(input)).detach();
   expect_same(student, found.sum,
               formula(student->logits(student->hidden(input)), theirs, some_targets(), kBoth.scores));
   EXPECT_TRUE(at::equal(found.plain, student->loss(input, some_targets()).sum.detach()));
 }
 
-TEST(LessonTest, FromItselfIsNothingToLearn) {
+TEST(TeacherOutputTest, FromItselfIsNothingToLearn) {
   Encoder student = small_encoder(small_encoder_options("collaborative"));
   const EncoderInput input{.ids = ids()};
-  const Lesson lesson = student->lesson(input, some_targets());
+  const TeacherOutput taught = student->teacher_output(input, some_targets());
   const SummedLoss found =
-      student->loss(input, some_targets(), lesson, {.scores = {.share = 1, .temperature = 3}, .hidden = 1});
+      student->loss(input, some_targets(), taught, {.scores = {.share = 1, .temperature = 3}, .hidden = 1});
   EXPECT_EQ(found.sum.item<double>(), 0);
   found.sum.backward();
   for (const Tensor& one : student->parameters()) {
@@ -122,17 +122,17 @@ TEST(LessonTest, FromItselfIsNothingToLearn) {
   }
 }
 
-TEST(LessonTest, ATeacherHasNoDropout) {
+TEST(TeacherOutputTest, ATeacherHasNoDropout) {
   Decoder teacher = small_decoder(small_options("mha"));
   teacher->train();
-  EXPECT_THAT(error_message([&] { teacher->lesson(ids(), some_targets()); }), HasSubstr("evaluation mode"));
+  EXPECT_THAT(error_message([&] { teacher->teacher_output(ids(), some_targets()); }), HasSubstr("evaluation mode"));
 }
 
-TEST(LessonTest, WithoutTargetsIsZero) {
+TEST(TeacherOutputTest, WithoutTargetsIsZero) {
   Encoder student = small_encoder(small_encoder_options("mqa"));
   const EncoderInput input{.ids = ids()};
   const Tensor none = at::full({2, 7}, kIgnoredTarget, at::kLong);
-  const SummedLoss found = student->loss(input, none, student->lesson(input, none), kBoth);
+  const SummedLoss found = student->loss(input, none, student->teacher_output(input, none), kBoth);
   EXPECT_EQ(found.sum.item<double>(), 0);
   EXPECT_EQ(found.tokens, 0);
 }
