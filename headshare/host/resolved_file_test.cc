@@ -83,6 +83,28 @@ TEST_F(ResolvedFileTest, OptionsThatALaterVersionAddedTakeTheirDefaults) {
               testing::AllOf(HasSubstr("cut short"), HasSubstr("it has 2 options and lacks learning-rate;")));
 }
 
+TEST_F(ResolvedFileTest, IsReadOnce) {
+  begin();
+  const SettingsFile file(resolved());
+  fs::remove(resolved());
+  EXPECT_EQ(file.titled_verb(), "train");
+  EXPECT_EQ(file.writer(), "train");
+  EXPECT_EQ(file.promised_options(), 3U);
+  EXPECT_TRUE(file.last_line_ends());
+  Options options;
+  OptionGroups made = groups(&options);
+  EXPECT_EQ(file.set(made).size(), 3U);
+  EXPECT_EQ(options.learning_rate, 0.01);
+}
+
+TEST_F(ResolvedFileTest, ATitleAloneMakesNoFileOfAVerb) {
+  for (const char* text : {"# headshare train\nsteps: 3\n", "# headshare train --config resolved.yaml\nsteps: 3\n"}) {
+    write_file(resolved(), text);
+    EXPECT_EQ(SettingsFile(resolved()).titled_verb(), "train");
+    EXPECT_EQ(SettingsFile(resolved()).writer(), "") << text;
+  }
+}
+
 TEST_F(ResolvedFileTest, AnotherVerbsDirectoryIsNamed) {
   write_file(resolved(), "# headshare compare --config resolved.yaml\n\ncomparison:\n  out: x\n");
   EXPECT_EQ(going_on(), join_text(out(), " holds what `headshare compare` wrote, and this is `headshare train`; go on ",

@@ -9,7 +9,7 @@ namespace headshare {
 
 using at::Tensor;
 
-// In double.
+// Sums and moments are in double.
 struct Moments {
   int64_t tokens = 0;
   Tensor mean = {};    // [E]

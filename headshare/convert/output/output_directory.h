@@ -1,4 +1,4 @@
-// Where a converted model goes: a directory that appears whole or not at all.
+// A converted model goes into a directory that appears whole or not at all.
 #pragma once
 
 #include <functional>

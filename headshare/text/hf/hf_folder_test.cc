@@ -46,6 +46,21 @@ TEST_F(HfFolderTest, NothingBesideIsNothing) {
   EXPECT_TRUE(tokens_beside(HfTokenizerConfig(directory_.path())).tokens.empty());
 }
 
+TEST_F(HfFolderTest, TheConfigurationOfATokenizerIsTyped) {
+  EXPECT_FALSE(HfTokenizerConfig(directory_.path()).is_there());
+  EXPECT_EQ(HfTokenizerConfig(directory_.path()).tokenizer_class(), "");
+  write("tokenizer_config.json",
+        {{"tokenizer_class", "MBartTokenizer"}, {"src_lang", "en_XX"}, {"tgt_lang", nullptr}, {"add_prefix_space", 1}});
+  const HfTokenizerConfig config(directory_.path());
+  EXPECT_TRUE(config.is_there());
+  EXPECT_EQ(config.tokenizer_class(), "MBartTokenizer");
+  EXPECT_EQ(config.source_language(), "en_XX");
+  EXPECT_EQ(config.target_language(), "");
+  EXPECT_THAT(error_message([&] { config.adds_prefix_space(); }), HasSubstr("tokenizer_config.json: add_prefix_space"));
+  write("tokenizer_config.json", json::array());
+  EXPECT_THAT(error_message([&] { HfTokenizerConfig(directory_.path()); }), HasSubstr("must be a JSON object"));
+}
+
 TEST_F(HfFolderTest, TheDecoderOfTheConfigurationCountsAlone) {
   const json entity = {{"content", "[E1]"}, {"lstrip", true}, {"normalized", false}, {"special", true}};
   write("tokenizer_config.json", {{"added_tokens_decoder", {{"12", entity}, {"3", {{"content", "x"}}}}},
