@@ -132,9 +132,7 @@ class WaveTask : public Task {
   bool has(Part) const override { return true; }
   nlohmann::json state() const override { return nlohmann::json::object(); }
   void restore(const nlohmann::json&, const std::string&) override {}
-  void save(const std::string& directory) override {
-    save_model(directory, model_, static_cast<const Tokenizer*>(nullptr));
-  }
+  void save(const std::string& directory) override { save_model(directory, model_, nullptr); }
   double epochs() const override { return 0; }
 
   const WaveReader& reader() const { return model_; }
@@ -259,7 +257,7 @@ TEST_F(AddedInputsTest, AreReadByTheirOwnKindAlone) {
   const fs::path path = home.path() / "model";
   WaveReader model(wave_options(waves()));
   initialise(*model, 1);
-  save_model(path, model, static_cast<const Tokenizer*>(nullptr));
+  save_model(path, model, nullptr);
   EXPECT_THAT(error_message([&] { load_decoder(path); }),
               HasSubstr("is a wave reader, which tells waves apart; a decoder language model is needed here"));
 }
@@ -269,7 +267,7 @@ TEST(AddedKindTest, IsKnownOnlyWhileItIsAdded) {
   const fs::path path = home.path() / "model";
   WaveReader model(resolve(WaveOptions()));
   initialise(*model, 1);
-  save_model(path, model, static_cast<const Tokenizer*>(nullptr));
+  save_model(path, model, nullptr);
   EXPECT_THAT(error_message([&] { read_options(path); }),
               HasSubstr("the kind of model is \"wave-reader\"; this headshare knows \"encoder\" and"));
   const AddedModelKind added(kind_of<WaveOptions>());

@@ -172,7 +172,7 @@ std::string why_not(const ComparisonOptions& options, const Variant& variant) {
   try {
     const ModelOptions model = task_family(cell.task).likely_model(cell);
     const DistillationOptions& distillation = cell.own<TextOptions>().distillation;
-    if (distillation.given()) find_teacher(distillation, model);
+    check_teacher(distillation, model);
     return "";
   } catch (const Error& error) {
     return error.what();
@@ -194,6 +194,10 @@ const Variant* trained_twin(const ComparisonOptions& options, const Variant& var
   const auto found = std::find_if(among.begin(), among.end(),
                                   [&](const Variant& one) { return varied(with_variant(options, one)) == same; });
   return found == among.end() ? nullptr : &*found;
+}
+
+void check_references(const ComparisonOptions& options, const std::vector<Variant>& among) {
+  chosen_references(options, among);
 }
 
 References chosen_references(const ComparisonOptions& options, const std::vector<Variant>& among) {

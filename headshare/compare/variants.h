@@ -43,4 +43,7 @@ const Variant* trained_twin(const ComparisonOptions& options, const Variant& var
 // sha, or the first ones of these schemes. Throws Error for a name that is not among them.
 References chosen_references(const ComparisonOptions& options, const std::vector<Variant>& among);
 
+// Throws Error as chosen_references() does.
+void check_references(const ComparisonOptions& options, const std::vector<Variant>& among);
+
 }  // namespace headshare

@@ -94,6 +94,10 @@ TeacherModel find_teacher(const DistillationOptions& options, const ModelOptions
   return teacher;
 }
 
+void check_teacher(const DistillationOptions& options, const ModelOptions& student) {
+  if (options.given()) find_teacher(options, student);
+}
+
 int64_t teacher_vocabulary(const DistillationOptions& options) {
   return read_options(find_checkpoint(options.teacher)).common().vocabulary;
 }

@@ -38,6 +38,9 @@ struct TeacherModel {
 // learnt from.
 TeacherModel find_teacher(const DistillationOptions& options, const ModelOptions& student);
 
+// Throws Error as find_teacher() does; does nothing where no teacher is given.
+void check_teacher(const DistillationOptions& options, const ModelOptions& student);
+
 // Return how many tokens the teacher has room for, and its tokenizer. They throw Error where there is no such model.
 int64_t teacher_vocabulary(const DistillationOptions& options);
 std::shared_ptr<Tokenizer> teacher_tokenizer(const DistillationOptions& options);

@@ -65,7 +65,7 @@ void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& op
 }
 
 // Throws UsageError where the user asks for a tokenizer of another kind than the teacher's.
-void check_teacher(const Arguments& arguments, const CompareCommand& command) {
+void keep_tokenizer_of_teacher(const Arguments& arguments, const CompareCommand& command) {
   const auto given = [&](const std::string& name) { return arguments.given(name); };
   as_usage([&] { keep_to_teacher(given, command.comparison.own<TextOptions>()); });
 }
@@ -112,7 +112,7 @@ int run_compare(const Words& words) {
   check_dry_run(command, "comparison");
   complete(arguments, &command);
   if (!command.resume) {
-    check_teacher(arguments, command);
+    keep_tokenizer_of_teacher(arguments, command);
     refuse_idle_options(arguments, command.comparison);
   }
   if (command.dry_run) {

@@ -88,7 +88,7 @@ void prefer_own_tokenizer(const Arguments& arguments, TrainCommand* command) {
   if (!arguments.given("model-vocabulary")) text.vocabulary.reset();
 }
 
-void check_teacher(const Arguments& arguments, const TrainCommand& command) {
+void keep_tokenizer_of_teacher(const Arguments& arguments, const TrainCommand& command) {
   const auto given = [&](const std::string& name) { return arguments.given(name); };
   as_usage([&] { keep_to_teacher(given, command.task.own<TextOptions>()); });
 }
@@ -108,8 +108,7 @@ ModelOptions check_options(const TrainCommand& command) {
     if (trains_tokenizer(command.task)) check_tokenizer_options(text.tokenizer);
     check_schedule(command.train.schedule, command.train.steps);
     const ModelOptions model = task_family(command.task.task).likely_model(command.task);
-    const DistillationOptions& distillation = text.distillation;
-    if (distillation.given()) find_teacher(distillation, model);  // its tokenizer and weights are the task's to look at
+    check_teacher(text.distillation, model);  // its tokenizer and weights are the task's to look at
     return model;
   });
 }
@@ -335,7 +334,7 @@ int run_train(const Words& words) {
   if (!command.resume) refuse_idle_options(arguments, command);
   if (start) check_start(*start, arguments, &command);
   if (!command.like.empty() && !command.resume) prefer_own_tokenizer(arguments, &command);
-  if (!start && !command.resume) check_teacher(arguments, command);
+  if (!start && !command.resume) keep_tokenizer_of_teacher(arguments, command);
   if (command.dry_run) {
     print_dry_run(command);
     return kOk;

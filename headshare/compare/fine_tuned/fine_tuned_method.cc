@@ -170,7 +170,7 @@ class PreparedFineTuning : public PreparedComparison {
     const std::vector<Variant> there = with_encoder(variants_, encoders_);
     check_seeds(call.options, encoders_);
     check_comparable(encoders_, there);
-    chosen_references(options_, variants_);  // refuses an unknown name before anything is forgotten
+    check_references(options_, variants_);  // before anything is forgotten
     const std::vector<BenchmarkTask> tasks =
         read_benchmark({.options = options_,
                         .encoder = load_encoder_model(first_encoder(encoders_, there.front().name)),
@@ -252,7 +252,7 @@ class FineTunedMethod : public ComparisonMethod {
     if (has_encoders(options)) return;  // their own comparison chose the variants
     std::vector<Variant> variants = chosen_variants(options);
     std::erase_if(variants, [](const Variant& one) { return !is_trained(one.scheme); });
-    chosen_references(options, variants);
+    check_references(options, variants);
   }
 
   std::vector<Outline> outlines(const ComparisonOptions& options) const override {

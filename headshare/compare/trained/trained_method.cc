@@ -119,7 +119,7 @@ Outline outline_of(const ComparisonOptions& options) {
 class TrainedMethod : public ComparisonMethod {
  public:
   std::string unit() const override { return "tokens/s"; }
-  void check(const ComparisonOptions& options) const override { chosen_references(options, chosen_variants(options)); }
+  void check(const ComparisonOptions& options) const override { check_references(options, chosen_variants(options)); }
   std::vector<Outline> outlines(const ComparisonOptions& options) const override { return {outline_of(options)}; }
   bool has_data(const ComparisonOptions& options) const override {
     return !task_family(options.task).learns_from_text() || !options.own<TextOptions>().data.text.empty();

@@ -60,7 +60,7 @@ class FineTuningFamily : public TaskFamily {
   void check(const TaskOptions& options, const TaskOptions& untouched) const override {
     first().check(options, untouched);
     refuse_other_data(options, untouched);
-    fine_tuning_jobs(options);
+    check_fine_tuning_jobs(options);
     try {
       check_learning_rates(options.own<BenchmarkOptions>().tuning);
     } catch (const Error& error) {

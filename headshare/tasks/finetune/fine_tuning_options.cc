@@ -60,6 +60,8 @@ std::string in_fine_tuning_words(const std::string& message) {
   return with_prefixed_names(kFineTuningPrefix, fields(options), message);
 }
 
+void check_fine_tuning_jobs(const TaskOptions& options) { fine_tuning_jobs(options); }
+
 std::vector<std::string> fine_tuning_jobs(const TaskOptions& options) {
   const std::vector<std::string>& chosen = options.own<BenchmarkOptions>().tasks;
   const std::string& name = options.task;

@@ -45,4 +45,7 @@ std::string in_fine_tuning_words(const std::string& message);
 // Lists the tasks of options.task as open_job knows them. Throws Error for one that the suite does not have.
 std::vector<std::string> fine_tuning_jobs(const TaskOptions& options);
 
+// Throws Error as fine_tuning_jobs() does.
+void check_fine_tuning_jobs(const TaskOptions& options);
+
 }  // namespace headshare
