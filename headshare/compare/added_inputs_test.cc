@@ -104,8 +104,7 @@ WaveOptions wave_options(const TaskOptions& options) {
   return resolve(model);
 }
 
-// WaveTask tells sines of one period from sines of two. Each sine has a phase and noise of its own; every other row is
-// of the second class.
+// The task's waves are sines with phases and noise of their own; every other row is of the second class, twice as loud.
 class WaveTask : public Task {
  public:
   WaveTask(const TaskOptions& options, uint64_t seed, c10::Device device, const TrainingShape& shape)
@@ -142,10 +141,9 @@ class WaveTask : public Task {
 
   Tensor waves(at::Generator& random) const {
     const Tensor times = at::arange(kTimes, at::kFloat) * (2 * M_PI / kTimes);
-    const Tensor periods = (classes() + 1).to(at::kFloat);
     const Tensor phases = at::rand({kWaves, model_->options().channels}, random) * 2 * M_PI;
-    const Tensor angles = times.view({1, kTimes, 1}) * periods.view({kWaves, 1, 1}) + phases.unsqueeze(1);
-    return angles.sin() + 0.05 * at::randn(angles.sizes(), random);
+    const Tensor waves = (times.view({1, kTimes, 1}) + phases.unsqueeze(1)).sin();
+    return waves * (classes() + 1).view({kWaves, 1, 1}) + 0.05 * at::randn(waves.sizes(), random);
   }
 
   Tensor loss_of(const Tensor& waves) const {
@@ -189,7 +187,8 @@ class WaveFamily : public TaskFamily {
   void set_defaults(const TaskOptions&, TaskOptions* options, TrainOptions*) const override {
     options->model.attention = {.d_model = 16, .heads = 2};
     options->model.layers = 1;
-    options->model.positions = PositionKind::kAlibi;
+    options->model.norms = NormPlacement::kAfter;
+    options->model.positions = PositionKind::kNone;
     options->batch_size = kWaves;
   }
   void set_preset(Preset, TaskOptions*, TrainOptions* train) const override {

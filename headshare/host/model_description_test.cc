@@ -101,11 +101,11 @@ TEST_F(ModelShapeTest, APublishedModel) {
   EXPECT_EQ(mha.size.attention_parameters, int64_t{32} * 4 * 4096 * 4096);
   // Options come on top of the model's.
   CostOptions half = options;
-  half.model.layers = 16;
+  half.model.common().layers = 16;
   EXPECT_EQ(2 * cost(half, "gqa").size.attention_parameters, all.front().size.attention_parameters);
   CostOptions finer = options;
-  finer.model.attention.heads = 64;
-  finer.model.attention.head_width = 64;
+  finer.model.common().attention.heads = 64;
+  finer.model.common().attention.head_width = 64;
   EXPECT_EQ(cost(finer, "gqa").model.common().attention.own.get<GqaOptions>().groups, 8);
   CostOptions swept = options;
   swept.schemes = {"mha", "mqa"};

@@ -16,6 +16,11 @@ Tensor with_target(const Tensor& hidden, const Tensor& targets) {
   return places.size(0) == rows.size(0) ? rows : rows.index_select(0, places);
 }
 
+TransformerOptions with_norms_before(TransformerOptions options) {
+  options.norms = NormPlacement::kBefore;
+  return options;
+}
+
 }  // namespace
 
 int64_t DecodingState::allocated_bytes() const {
@@ -25,7 +30,7 @@ int64_t DecodingState::allocated_bytes() const {
 }
 
 DecoderImpl::DecoderImpl(DecoderOptions resolved)
-    : TransformerImpl(resolved),
+    : TransformerImpl(with_norms_before(resolved)),
       options_(std::move(resolved)),
       norm_(register_module("norm", block_norm(options_))),
       output_embedding_(token_embedding()) {

@@ -42,8 +42,6 @@ struct TargetMarks {
 };
 
 struct EncoderDecoderOptions : TransformerOptions, EncoderDecoderParts {
-  EncoderDecoderOptions() { norms = NormPlacement::kAfter; }
-
   int64_t source_vocabulary = 0;  // tokens of the source; 0: as many as the target's `vocabulary`
   bool output_bias = false;       // the output layer has a bias for each token
   TargetMarks marks = {};

@@ -110,7 +110,6 @@ AttentionOptions layer_attention(const TransformerOptions& o, int64_t layer) {
 }
 
 EncoderOptions::EncoderOptions() {
-  norms = NormPlacement::kAfter;
   context = 128;
   activation = ActivationKind::kGeluErf;
   norm_epsilon = 1e-12;

@@ -29,7 +29,7 @@ struct TransformerOptions {
   std::optional<int64_t> embedding_width = {};  // W, factorised: ids become W numbers and a projection makes them E
   FeedForwardKind feed_forward = FeedForwardKind::kPlain;
   std::optional<int64_t> feed_forward_width = {};  // default default_feed_forward_width()
-  NormPlacement norms = NormPlacement::kBefore;    // a decoder has no choice
+  NormPlacement norms = NormPlacement::kAfter;     // a decoder has no choice: its norms stand before
   PositionKind positions = PositionKind::kLearned;
   ActivationKind activation = ActivationKind::kGeluTanh;
   NormKind norm = NormKind::kLayer;

@@ -37,8 +37,8 @@ Case made_by(const std::function<void(const fs::path&)>& write) {
   return made;
 }
 
-void read_model(const fs::path& folder) {
-  may_refuse([&] { use(static_cast<uint64_t>(size_of(read_options(folder)).total_parameters)); });
+void read_checkpoint(const fs::path& folder) {
+  may_refuse([&] { use(static_cast<uint64_t>(measure(read_options(folder)).total_parameters)); });
   may_refuse([&] {
     const LoadedEncoder loaded = load_encoder_model(folder);
     use(static_cast<uint64_t>(loaded.model->options().layers));
@@ -50,18 +50,14 @@ void read_model(const fs::path& folder) {
 // Reads small models only: a configuration alone may ask for all memory, which is refused by how much there is.
 void read_foreign(const fs::path& folder) {
   const ForeignModel foreign = find_format("hf").open(folder);
-  if (size_of(foreign.options).total_parameters > 1 << 20) return;
-  if (std::holds_alternative<EncoderOptions>(foreign.options)) {
-    use(read_encoder(foreign)->parameters().size());
-  } else {
-    use(read_decoder(foreign)->parameters().size());
-  }
+  if (measure(foreign.options).total_parameters > 1 << 20) return;
+  use(read_model(foreign).module->parameters().size());
 }
 
 // Reads what `headshare cost` reads.
 void read_shape(const fs::path& folder) {
   const HfShape shape = read_hf_shape(folder);
-  use(static_cast<uint64_t>(size_of(shape.options).total_parameters));
+  use(static_cast<uint64_t>(measure(shape.options).total_parameters));
 }
 
 Case llama_config() {
@@ -101,7 +97,7 @@ std::vector<Target> targets() {
   });
   const Case gpt2 = made_by([](const fs::path& to) { FakeGpt2().write(to); });
   const Case bert = made_by([](const fs::path& to) { FakeBert().write(to); });
-  return {{.name = "model", .read = read_model, .seeds = {decoder, encoder}},
+  return {{.name = "model", .read = read_checkpoint, .seeds = {decoder, encoder}},
           {.name = "hugging-face", .read = read_foreign, .seeds = {gpt2, bert}},
           {.name = "hugging-face-shape", .read = read_shape, .seeds = {llama_config(), gpt2, bert}},
           {.name = "training-state", .read = read_state, .seeds = {training_state()}}};

@@ -37,13 +37,13 @@ struct Options {
 void read_config(const fs::path& folder) {
   Options options;
   OptionGroups groups = {option_group("All", options.fields())};
-  may_refuse([&] { read_settings(groups, folder / "config.yaml"); });
+  may_refuse([&] { SettingsFile(folder / "config.yaml").set(groups); });
   const auto replace = nlohmann::json::error_handler_t::replace;
   const std::string before = to_json(groups).dump(-1, ' ', false, replace);
   write_settings(folder / "again.yaml", "try", groups);
   Options read;
   OptionGroups again = {option_group("All", read.fields())};
-  read_settings(again, folder / "again.yaml");
+  SettingsFile(folder / "again.yaml").set(again);
   if (to_json(again).dump(-1, ' ', false, replace) != before) throw std::logic_error("read back as something else");
 }
 

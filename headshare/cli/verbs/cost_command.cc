@@ -133,10 +133,10 @@ void check_embedding(const Arguments& given, const CostOptions& options, const S
 
 // Throws UsageError for an option that no scheme here reads.
 void refuse_idle_options(const Arguments& given, const CostOptions& options, const Sweep& sweep) {
+  const auto* translator = options.model.find<EncoderDecoderOptions>();
   std::vector<std::string> schemes;
   for (const std::string& scheme : chosen_schemes(options.schemes)) {
-    const bool has_sites = options.kind == ModelKind::kEncoderDecoder;
-    const std::vector<std::string> sites = has_sites ? site_schemes(options.translator, scheme) : Words{scheme};
+    const std::vector<std::string> sites = translator == nullptr ? Words{scheme} : site_schemes(*translator, scheme);
     schemes.insert(schemes.end(), sites.begin(), sites.end());
   }
   const IdleOptions idle = idle_scheme_options(schemes);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headshare/base/file.h"
+#include "headshare/models/encoder_decoder_options.h"
 #include "headshare/models/model_kind.h"
 
 namespace headshare {

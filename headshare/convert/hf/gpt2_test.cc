@@ -334,7 +334,7 @@ class ShardsTest : public Gpt2Test {
     }
     change(map);
     write_file(directory() / "model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
-    return error_message([&] { model_ = read_model(find_format("hf").open(directory())); });
+    return error_message([&] { model_ = read_model(find_format("hf").open(directory())).as<Decoder>(); });
   }
 
   Decoder model_{nullptr};
