@@ -32,8 +32,7 @@ IdleOptions idle_scheme_options(const std::vector<std::string>& schemes) {
   }
   IdleOptions idle;
   for (const auto& [option, names] : readers) {
-    idle.push_back(
-        {option, join_text("matters only to the scheme", names.size() == 1 ? " " : "s ", list_text(names))});
+    idle.push_back({option, join_text("matters only to the scheme", names.size() == 1 ? " " : "s ", list_text(names))});
   }
   return idle;
 }

@@ -8,9 +8,7 @@ namespace headshare {
 namespace {
 namespace mqa {
 
-std::shared_ptr<Scheme> make(const AttentionOptions& options) {
-  return std::make_shared<Gqa>(options, /*groups=*/1);
-}
+std::shared_ptr<Scheme> make(const AttentionOptions& options) { return std::make_shared<Gqa>(options, /*groups=*/1); }
 
 }  // namespace mqa
 }  // namespace

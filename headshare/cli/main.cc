@@ -192,8 +192,8 @@ int run_and_explain(const Words& words, char** argv) {
   return kFailure;
 }
 
-// Ends the program without destructors of static objects: libtorch would deregister its operators one by one, which takes
-// a third of a short call. The sanitizers report what they found when a program ends the usual way.
+// Ends the program without destructors of static objects: libtorch would deregister its operators one by one, which
+// takes a third of a short call. The sanitizers report what they found when a program ends the usual way.
 [[noreturn]] void leave(int code) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   std::exit(code);

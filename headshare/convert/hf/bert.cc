@@ -80,7 +80,7 @@ EncoderOptions read_bert_options(const HfDirectory& directory, const HfMapping& 
 
 // What repeats other tensors, belongs to the next-sentence task or is no parameter.
 void leave_out_the_rest_of_bert(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
-                        HfMapping* mapping) {
+                                HfMapping* mapping) {
   mapping->leave_out("embeddings.position_ids");
   mapping->leave_out("cls.seq_relationship.weight");
   mapping->leave_out("cls.seq_relationship.bias");

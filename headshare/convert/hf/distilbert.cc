@@ -62,10 +62,11 @@ void add_pooler(EncoderOptions* options) {
 // Every tensor of ours and its name without the prefix "distilbert.".
 TensorPlaces tensor_places(const EncoderOptions& options) {
   const bool tied = options.masked_head && options.tie_embeddings;
-  TensorPlaces places = {{.theirs = "embeddings.word_embeddings.weight",
-                          .ours = "token_embedding",
-                          .copies = tied ? std::vector<std::string>{kDistilBertOutputLayer} : std::vector<std::string>{}},
-                         {.theirs = "embeddings.position_embeddings.weight", .ours = "position_embedding"}};
+  TensorPlaces places = {
+      {.theirs = "embeddings.word_embeddings.weight",
+       .ours = "token_embedding",
+       .copies = tied ? std::vector<std::string>{kDistilBertOutputLayer} : std::vector<std::string>{}},
+      {.theirs = "embeddings.position_embeddings.weight", .ours = "position_embedding"}};
   add_pair("embeddings.LayerNorm", "embedding_norm", &places);
   add_blocks("transformer.layer.", block_parts(), options.layers, &places);
   if (options.pooler) add_pair("pre_classifier", "pooler", &places);
@@ -74,7 +75,8 @@ TensorPlaces tensor_places(const EncoderOptions& options) {
   if (!options.masked_head) return places;
   add_pair("vocab_transform", "masked_head.dense", &places);
   add_pair("vocab_layer_norm", "masked_head.norm", &places);
-  if (!options.tie_embeddings) places.push_back({.theirs = kDistilBertOutputLayer, .ours = "masked_head.output_embedding"});
+  if (!options.tie_embeddings)
+    places.push_back({.theirs = kDistilBertOutputLayer, .ours = "masked_head.output_embedding"});
   places.push_back({.theirs = "vocab_projector.bias", .ours = "masked_head.output_bias"});
   return places;
 }
@@ -137,7 +139,8 @@ HfContent distilbert_content(const ModelToWrite& model) {
   HfContent content;
   content.tensors = fill_places(tensor_places(options), model, has_head ? "distilbert." : "",
                                 {"vocab_", "pre_classifier.", "classifier.", "qa_outputs."});
-  content.config = begin_encoder_config("distilbert", architecture_of("DistilBert", options), distilbert_keys(), options);
+  content.config =
+      begin_encoder_config("distilbert", architecture_of("DistilBert", options), distilbert_keys(), options);
   content.config["activation"] = activation_name(options.activation);
   for (const char* key : {"seq_classif_dropout", "qa_dropout"}) content.config[key] = options.dropout;
   return content;

@@ -42,9 +42,10 @@ std::vector<HfKey> keys_of(const EncoderOptions& options) {
 // The options of the configuration; pooler and heads are not among them.
 EncoderOptions read_roberta_options(const HfConfig& config, bool hashed) {
   refuse_what_we_lack(config);
-  refuse_other_classes(config, {"RobertaModel", kRobertaMasked, kRobertaClassification, kRobertaMultipleChoice, kRobertaQuestions, kThreeWayClass,
-                                "XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification",
-                                "XLMRobertaForMultipleChoice", "XLMRobertaForQuestionAnswering"});
+  refuse_other_classes(
+      config, {"RobertaModel", kRobertaMasked, kRobertaClassification, kRobertaMultipleChoice, kRobertaQuestions,
+               kThreeWayClass, "XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification",
+               "XLMRobertaForMultipleChoice", "XLMRobertaForQuestionAnswering"});
   refuse_other_encoders(config, "RoBERTa");
   EncoderOptions options = base_encoder();
   options.vocabulary = config.value("model_type") == "xlm-roberta" ? 30522 : 50265;  // of their classes
@@ -101,7 +102,8 @@ TensorPlaces tensor_places(const EncoderOptions& options, int64_t unused, const 
   if (options.masked_head) {
     add_pair("lm_head.dense", "masked_head.dense", &places);
     add_pair("lm_head.layer_norm", "masked_head.norm", &places);
-    if (!options.tie_embeddings) places.push_back({.theirs = kRobertaOutputLayer, .ours = "masked_head.output_embedding"});
+    if (!options.tie_embeddings)
+      places.push_back({.theirs = kRobertaOutputLayer, .ours = "masked_head.output_embedding"});
     const bool untied = !options.tie_embeddings && tensors.has("lm_head.decoder.bias");
     places.push_back({.theirs = untied || !tensors.has("lm_head.bias") ? "lm_head.decoder.bias" : "lm_head.bias",
                       .ours = "masked_head.output_bias"});
@@ -129,7 +131,7 @@ HfShape roberta_shape(const HfConfig& config, const std::string& type) {
 
 // Leaves out tensors that repeat others or are no parameters.
 void leave_out_the_rest_of_roberta(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
-                        HfMapping* mapping) {
+                                   HfMapping* mapping) {
   mapping->leave_out("embeddings.position_ids");
   for (const char* unread : {"pooler.dense.weight", "pooler.dense.bias"}) {  // beside a classifier's own layer
     if (options.pooler) mapping->leave_out(unread);
@@ -154,7 +156,8 @@ ForeignModel open_roberta(const std::shared_ptr<const HfDirectory>& directory) {
   if (is_hashed(options.embedding)) ask_for_hash(*directory, &foreign);
   const auto taken = take_places(tensor_places(options, unused_positions(*directory), mapping), options, &mapping);
   leave_out_the_rest_of_roberta(options, taken, &mapping);
-  if (is_class(*directory, kRobertaMultipleChoice)) foreign.notes.push_back(multiple_choice_note(kRobertaMultipleChoice));
+  if (is_class(*directory, kRobertaMultipleChoice))
+    foreign.notes.push_back(multiple_choice_note(kRobertaMultipleChoice));
   if (options.task_head.kind == TaskHeadKind::kText) {
     note_head_dropout(*directory, "classifier_dropout", {}, options, &foreign.notes);
   }

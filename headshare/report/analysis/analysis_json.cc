@@ -44,8 +44,8 @@ Json to_json(const ConversionAnalysis& row) {
     made["impossible"] = row.impossible;
     return made;
   }
-  made.update(
-      {{"error", {{"scores", row.scores()}, {"values", row.values()}}}, {"output_change", number_or_null(row.output())}});
+  made.update({{"error", {{"scores", row.scores()}, {"values", row.values()}}},
+               {"output_change", number_or_null(row.output())}});
   made.update(sizes(row));
   Json layers = Json::array();
   for (const LayerCost& one : row.layers) {

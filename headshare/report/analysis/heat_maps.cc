@@ -12,7 +12,7 @@
 namespace headshare {
 namespace {
 
-constexpr double kMapTop = 30;     // of a map
+constexpr double kMapTop = 30;  // of a map
 constexpr double kLabels = 24;  // left of a map: numbers of heads
 constexpr double kLegend = 34;  // from a map's lower edge to its legend
 constexpr double kLegendHeight = 9;
@@ -149,7 +149,11 @@ void draw_map(SvgPlot* plot, const HeatMap& map, double left, double width) {
   }
   plot->mark(map.title, [&] {
     has_single_cells(map) ? draw_cells(plot, map, left, cell) : draw_many_cells(plot, map, left, cell);
-    plot->path({{left, kMapTop}, {left + width, kMapTop}, {left + width, kMapTop + width}, {left, kMapTop + width}, {left, kMapTop}},
+    plot->path({{left, kMapTop},
+                {left + width, kMapTop},
+                {left + width, kMapTop + width},
+                {left, kMapTop + width},
+                {left, kMapTop}},
                "frontier");
   });
   draw_legend(plot, map.scale, left, width, kMapTop + width + kLegend);

@@ -14,7 +14,7 @@ namespace headshare {
 namespace {
 
 constexpr double kHalfMarker = 7;  // half of what a marker takes
-constexpr double kRing = 8.5;  // around the markers of the frontier
+constexpr double kRing = 8.5;      // around the markers of the frontier
 
 struct CostAxis {
   std::string id;

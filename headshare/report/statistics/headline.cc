@@ -90,8 +90,8 @@ std::string cheapest_text(const Results& results, const VariantRow& reference, c
                           difference_interval_text(subject, row.against_reference->interval()), ".");
 }
 
-constexpr size_t kMostInSentence = 3;    // in one sentence
-constexpr size_t kMostListed = 10;  // in brackets
+constexpr size_t kMostInSentence = 3;  // in one sentence
+constexpr size_t kMostListed = 10;     // in brackets
 
 // Of those that may or may not be within the margin: which, and how many seeds would tell.
 std::string undecided_text(const Results& results, const VariantRow& reference, const Rows& undecided) {
@@ -155,8 +155,9 @@ std::string resolution_caveat(const Results& results, const Verdicts& verdicts) 
     }
   }
   if (seen.empty() && blind.empty()) return "";
-  const std::string none_for =
-      blind.size() <= kMostInSentence ? list_text(blind, "or") : join_text("any of ", plural(blind.size(), noun(results)));
+  const std::string none_for = blind.size() <= kMostInSentence
+                                   ? list_text(blind, "or")
+                                   : join_text("any of ", plural(blind.size(), noun(results)));
   std::string text = "Not significantly different does not mean equal: ";
   if (seen.empty()) {
     return join_text(text, "no difference in ", compared_name(subject), " can be seen for ", none_for,

@@ -21,7 +21,7 @@ constexpr CodePointRange kYoung[] = {
 
 // Those of them whose combining class is known all the same: marks of Unicode 9.
 constexpr CodePointRange kOfUnicode9[] = {{0x8D4, 0x8E1},     {0x1DFB, 0x1DFB},   {0x11442, 0x11446},
-                                 {0x11C3F, 0x11C3F}, {0x1E000, 0x1E02A}, {0x1E944, 0x1E94A}};
+                                          {0x11C3F, 0x11C3F}, {0x1E000, 0x1E02A}, {0x1E944, 0x1E94A}};
 
 bool is_mark_or_sign(utf8proc_category_t category) {
   return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_CF ||
@@ -64,8 +64,9 @@ bool is_bert_sign(int32_t c) {
 // The blocks of ideographs that Hugging Face has. The original's begins at U+2B820 where this, like
 // Hugging Face's, begins at U+2B920.
 bool is_bert_ideograph(int32_t c) {
-  constexpr CodePointRange kIdeographs[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},  {0x20000, 0x2A6DF},
-                                   {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};
+  constexpr CodePointRange kIdeographs[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
+                                            {0x20000, 0x2A6DF}, {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF},
+                                            {0x2F800, 0x2FA1F}};
   return c >= 0x3400 && is_in(kIdeographs, c);
 }
 

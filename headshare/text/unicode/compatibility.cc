@@ -9,8 +9,8 @@ namespace {
 
 // Characters that decompose since Unicode 10 to 15, with what lies between them and does not decompose.
 constexpr CodePointRange kYoungDecompositions[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},
-                                          {0x10781, 0x107BA}, {0x11938, 0x11938}, {0x1E030, 0x1E06D},
-                                          {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
+                                                   {0x10781, 0x107BA}, {0x11938, 0x11938}, {0x1E030, 0x1E06D},
+                                                   {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
 
 // Marks that Unicode 10 to 15 brought, with what lies between them and is none.
 constexpr CodePointRange kYoungMarks[] = {
