@@ -9,7 +9,7 @@ function(hs_library name)
   target_link_libraries(headshare_${name} PUBLIC headshare_options ${arg_LINKS}
                         PRIVATE $<BUILD_INTERFACE:headshare_warnings>)
   hs_precompiled(headshare_${name} "${arg_TORCH}")
-  hs_in_groups(headshare_${name} "${arg_ALONE}")
+  hs_in_groups(headshare_${name} 18 "${arg_ALONE}")
   set_property(GLOBAL APPEND PROPERTY HEADSHARE_LIBRARIES headshare_${name})
 endfunction()
 
@@ -23,7 +23,7 @@ function(hs_test name)
   target_link_libraries(${name}_test PRIVATE headshare::${name} ${arg_LINKS} GTest::gmock GTest::gtest_main
                         headshare_warnings)
   hs_precompiled(${name}_test "${arg_TORCH}" TEST)
-  hs_in_groups(${name}_test "${arg_ALONE}")
+  hs_in_groups(${name}_test 12 "${arg_ALONE}")
   target_compile_definitions(${name}_test PRIVATE HEADSHARE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endfunction()
@@ -35,7 +35,7 @@ function(hs_program name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINKS} headshare_options headshare_warnings)
   hs_precompiled(${name} "${arg_TORCH}")
-  hs_in_groups(${name} "${arg_ALONE}")
+  hs_in_groups(${name} 18 "${arg_ALONE}")
 endfunction()
 
 # Sources are compiled in groups: most of a file's time goes into the headers that all files share, above all into the
@@ -43,8 +43,17 @@ endfunction()
 # Names in unnamed namespaces are therefore unique within a folder. CMake leaves sources out that have compile options
 # of their own.
 option(HEADSHARE_GROUPS "Compile the sources of a folder in groups" ON)
-function(hs_in_groups target alone)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADSHARE_GROUPS} UNITY_BUILD_BATCH_SIZE 12)
+# Groups of a folder are equally large, with `most` sources or fewer.
+function(hs_in_groups target most alone)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  list(REMOVE_ITEM sources ${alone} "")
+  list(LENGTH sources count)
+  math(EXPR groups "(${count} + ${most} - 1) / ${most}")
+  if(groups)
+    math(EXPR most "(${count} + ${groups} - 1) / ${groups}")
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADSHARE_GROUPS} UNITY_BUILD_BATCH_SIZE ${most})
   set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 

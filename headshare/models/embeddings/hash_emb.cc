@@ -6,7 +6,7 @@
 namespace headshare {
 namespace {
 
-constexpr int64_t kSpecials = HashTokenizer::kSpecials;
+constexpr int64_t kSpecialRows = HashTokenizer::kSpecials;
 
 class HashEmb : public TokenEmbedding {
  public:
@@ -14,7 +14,8 @@ class HashEmb : public TokenEmbedding {
 
   Tensor lookup(const TokenIds& tokens, LookupGradient) const override {
     const Tensor codes = codes_.of(tokens).view_as(tokens.ids);
-    const Tensor rows = at::where(codes.lt(kSpecials), codes, (codes - kSpecials).remainder(buckets_) + kSpecials);
+    const Tensor rows =
+        at::where(codes.lt(kSpecialRows), codes, (codes - kSpecialRows).remainder(buckets_) + kSpecialRows);
     return at::embedding(rows_, rows);
   }
   void read_words(std::shared_ptr<const Tokenizer> tokenizer) override { codes_.read_words(std::move(tokenizer)); }
@@ -31,7 +32,7 @@ class HashEmb : public TokenEmbedding {
 std::shared_ptr<TokenEmbedding> make_hash_emb(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                               const EmbeddingHost& host) {
   return std::make_shared<HashEmb>(
-      host.declare("bucket_embedding", {options.buckets + kSpecials, size.width}, Init::normal(size.deviation)),
+      host.declare("bucket_embedding", {options.buckets + kSpecialRows, size.width}, Init::normal(size.deviation)),
       options.buckets);
 }
 

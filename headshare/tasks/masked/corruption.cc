@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-constexpr const char* kUse =
+constexpr const char* kUseOfCorruption =
     "three-way training and scoring (--tokenizer wordpiece trains what it needs, hash-md and hash-lsh have it)";
 
 const EnumNames<ShuffleKind>& shuffle_names() {
@@ -57,7 +57,7 @@ void check_corruption(const CorruptionOptions& options, TokenEmbeddingKind embed
 
 Corrupter::Corrupter(const Tokenizer& tokenizer, const CorruptionOptions& options, TokenEmbeddingKind embedding,
                      TokenData text, int64_t context, const std::string& path)
-    : WindowRows(tokenizer, kUse, path),
+    : WindowRows(tokenizer, kUseOfCorruption, path),
       options_(options),
       embedding_(embedding),
       text_(std::move(text)),
