@@ -177,8 +177,7 @@ IdleOptions idle_options(const TaskOptions& options, const TrainOptions& train) 
 void check_task(const TaskOptions& options, const TaskOptions& untouched, const std::vector<TaskOptions>& models) {
   for (const TaskFamily* other : task_families()) refuse_foreign(*other, options, untouched);
   const TaskFamily& family = task_family(options.task);
-  TaskOptions probe = options;
-  if (family.text(probe) == nullptr) refuse_text(options, untouched);
+  if (!family.reads_text()) refuse_text(options, untouched);
   family.check(options, untouched);
   family.check_models(models);
 }

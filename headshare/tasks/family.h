@@ -29,10 +29,10 @@ class TaskFamily {
   // empty where they begin from nothing.
   virtual std::vector<std::string> begins_with() const { return {}; }
 
-  // Returns the options of the text that its models, or those they begin with, read; null for families that read none,
-  // whose tasks refuse every option of text.
-  virtual TextOptions* text(TaskOptions&) const { return nullptr; }
-  // Tells whether its models learn from --text.
+  // Tells whether its models, or those they begin with, read text, so that TextOptions matter; tasks of other families
+  // refuse every option of text.
+  virtual bool reads_text() const { return false; }
+  // Tells whether they learn from --text.
   virtual bool learns_from_text() const { return false; }
 
   // Tells whether `train` trains such models by themselves: those that are of use outside a comparison.

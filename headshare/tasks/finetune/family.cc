@@ -39,7 +39,7 @@ class FineTuningFamily : public TaskFamily {
   std::string heading() const override { return "Fine-tuning"; }
   std::vector<std::string> begins_with() const override { return {"mlm", "three-way"}; }
 
-  TextOptions* text(TaskOptions& options) const override { return first().text(options); }
+  bool reads_text() const override { return true; }
   bool learns_from_text() const override { return true; }
 
   Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<BenchmarkOptions>()); }

@@ -42,7 +42,7 @@ class LanguageFamily : public TaskFamily {
   std::string learns() const override { return "the next tokens of text (decoders)"; }
   std::string heading() const override { return "Language model"; }
   bool trains_alone() const override { return true; }
-  TextOptions* text(TaskOptions& options) const override { return &options.own<TextOptions>(); }
+  bool reads_text() const override { return true; }
   bool learns_from_text() const override { return true; }
 
   void set_defaults(const TaskOptions&, TaskOptions*, TrainOptions*) const override {}

@@ -114,7 +114,7 @@ class MaskedFamily : public TaskFamily {
   std::string heading() const override { return "Encoders that learn from text"; }
   bool trains_alone() const override { return true; }
 
-  TextOptions* text(TaskOptions& options) const override { return &options.own<TextOptions>(); }
+  bool reads_text() const override { return true; }
   bool learns_from_text() const override { return true; }
 
   Fields fields(TaskOptions& options) const override {

@@ -124,7 +124,7 @@ class TranslationFamily : public TaskFamily {
   std::vector<std::string> tasks() const override { return {kTranslation}; }
   std::string learns() const override { return "to translate pairs of sentences (encoder-decoders)"; }
   std::string heading() const override { return "Translation"; }
-  TextOptions* text(TaskOptions& options) const override { return &options.own<TextOptions>(); }
+  bool reads_text() const override { return true; }
   bool trains_alone() const override { return true; }
 
   Fields fields(TaskOptions& options) const override {
