@@ -40,7 +40,9 @@ def encoders_that_learn():
         second = [with_deviation(row["scores"]["pseudo-perplexity"], 1), with_interval(pseudo.get(name), 3)]
         body.append([f"`{name}`", share_of_mha(rows, name), *figures, *kept, *second])
     headings = ["variant", "attention parameters", "masked-LM loss", "difference to mha", "masked perplexity", "PRR", "PEoP"]
-    return table([*headings, "pseudo-perplexity", "its logarithm minus mha's"], body)
+    note = f"From {judging.smallest_visible(found['loss']):.3f} nats on a difference of losses can be significant by its interval, of pseudo-perplexities from"
+    note += f" {judging.smallest_visible(pseudo):.3f} on."
+    return table([*headings, "pseudo-perplexity", "its logarithm minus mha's"], body) + f"\n\n{note}"
 
 
 def logarithms(results, score):
@@ -104,10 +106,11 @@ def finetuned_that_learn():
     tasks = [title_of(task) for task in floors["GLUE"]]
     headings = ["variant", "attention parameters", f"mean of {len(tasks)} tasks of GLUE", "minus mha's", "PRR", "PRR above the floor", *tasks, "WiC"]
     seeds = ", ".join(f"{name}: {of['mha']['quality']['count']} seeds" for name, of in rows.items())
-    visible = min((one.interval[1] - one.interval[0]) / 2 for one in differences["GLUE"].values())
+    visible = judging.smallest_visible(differences["GLUE"])
     share = 100 * visible / statistics.fmean(above["mha"].values())
     note = f"Per cent, ± the deviation over seeds ({seeds}). A variant has to lose {visible:.1f} points of the mean, {share:.0f} % of what mha has above"
-    return table(headings, body) + f"\n\n{note} the floor, before its difference can be significant by its interval."
+    note += f" the floor, before its difference can be significant by its interval; on WiC {judging.smallest_visible(differences['WiC']):.1f} points."
+    return table(headings, body) + f"\n\n{note}"
 
 
 def finetuned_retention(variant):

@@ -164,7 +164,8 @@ def texts():
     body = [[f"`{scheme}`", share_of_mha(first, scheme), *(text for name in found for text in cell(name, scheme))] for scheme in first]
     seeds = {row["quality"]["count"] for of in rows.values() for row in of.values()}
     assert len(seeds) == 1, "the line under the table names one number of seeds"
-    return table(headings, body) + f"\n\n{seeds.pop()} seeds."
+    visible = " and ".join(f"{judging.smallest_visible(of):.3f}" for of in differences.values())
+    return table(headings, body) + f"\n\n{seeds.pop()} seeds. From {visible} nats on a difference can be significant by its interval."
 
 
 def by_setting(name, figure, digits, **fixed):

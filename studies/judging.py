@@ -112,6 +112,11 @@ def against(by_seed, reference):
     })
 
 
+def smallest_visible(judged):
+    """Returns the least size from which on one of these differences can be significant by its interval."""
+    return min((one.interval[1] - one.interval[0]) / 2 for one in judged.values() if one.interval)
+
+
 def ratio_interval(ours, theirs):
     """Returns Fieller's 95 % interval (1954) of mean(ours) / mean(theirs) of paired values, or None where theirs is not
     distinguishable from 0 or the seeds are too few."""
