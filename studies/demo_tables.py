@@ -109,7 +109,7 @@ def payoff(text, offsets, decode, steps, steps_avx2):
             f"{faster:.1f} times as fast.",
             f"- **Quality.** On the demo's text MHE-MUL keeps {kept('mhe_mul')} of mha's quality with {100 * share:.0f} % of its "
             f"attention parameters, mqa {kept('mqa')}, gqa {kept('gqa')}, MHE-ADD {kept('mhe_add')}, one shared head {kept('sha')} "
-            f"(PRR, 95 % interval over three seeds). Three seeds do not order these schemes.",
+            f"(PRR, 95 % interval over three seeds). Three seeds do not order these schemes among themselves.",
             f"- **One shared head is not always enough.** The task `offsets` asks for four places at once. After {steps_of(offsets)} "
             f"steps mha reaches an accuracy of {accuracy['mha']}, MHE-MUL {accuracy['mhe_mul']}, sha {accuracy['sha']} (± the deviation over three seeds).",
             f"- **Speed.** A training step of half of GPT-2 (6 layers of 768) is {step['mha']:.1f} times as fast as the fastest form of "
