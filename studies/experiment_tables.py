@@ -86,9 +86,9 @@ def diagnostics():
     table_rows = []
     for index, (_, start, name, results) in enumerate(runs):
         options, rows = results["options"], rows_by_scheme(results)
-        what = [name, options["positions"], str(options["layers"]), str(options["seeds"]), start]
+        what = [name, options["positions"], str(options["layers"]), str(options["seeds"]), start, f"{results['subject']['chance']:.3f}"]
         table_rows.append((what, {scheme: cell(index, rows, scheme) for scheme in SCHEMES}))
-    return table_by_scheme(["task", "positions", "layers", "seeds", "MHE from"], table_rows)
+    return table_by_scheme(["task", "positions", "layers", "seeds", "MHE from", "chance"], table_rows)
 
 
 def steps_to_solve():
@@ -140,6 +140,7 @@ def separating():
         ]
         for scheme, row in first.items()
     ]
+    body.append(["chance", "-", "-", *(f"{results['subject']['chance']:.3f}" for results in found.values())])
     return table(["scheme", "attention parameters", "cache bytes/token", *found], body)
 
 
