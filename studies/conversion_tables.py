@@ -4,7 +4,8 @@ import json
 import statistics
 
 import judging
-from table_parts import ARROWS, RESULTS, SMALLEST_LOSS, load, spread, table, title_of, with_deviation, with_interval
+from encoder_tables import floors_of
+from table_parts import ARROWS, RESULTS, SMALLEST_LOSS, load, mark_of_loss, spread, table, title_of, with_deviation, with_interval
 
 
 def named(target):
@@ -21,6 +22,8 @@ def compressed(name="encoders"):
         source = results["source_losses"][cell["seed"]]
         losses = {"converted": cell["converted_loss"], "healed": cell["healed"]["test_loss"], "scratch": cell["scratch"]["test_loss"]}
         losses |= {"full": cell["full_loss"], "source": source, "share": cell["after"]["attention_parameters"] / cell["before"]["attention_parameters"]}
+        if "source_trained_on_losses" in results:
+            losses["trained on"] = results["source_trained_on_losses"][cell["seed"]]
         targets.setdefault(cell["target"], []).append(losses)
 
     def compared(other):
@@ -29,9 +32,10 @@ def compressed(name="encoders"):
         return judging.judge(whole)
 
     def difference(judged):
-        return with_interval(judged, 3, ARROWS[-judged.direction] if judged else "")
+        return with_interval(judged, 3, mark_of_loss(judged, judged.direction if judged else 0))
 
-    to_source, to_full = compared("source"), compared("full")
+    control = "trained on" if "source_trained_on_losses" in results else "source"
+    to_control, to_full = compared(control), compared("full")
     body = []
     for target, cells in sorted(targets.items(), key=lambda item: -item[1][0]["share"]):
         lost = statistics.fmean(one["converted"] - one["source"] for one in cells)
@@ -41,12 +45,13 @@ def compressed(name="encoders"):
             f"{100 * cells[0]['share']:.0f} %",
             *(spread([one[figure] for one in cells]) for figure in ("converted", "healed")),
             f"{100 * regained:.0f} %" if lost >= SMALLEST_LOSS else "-",
-            difference(to_source[target]),
+            difference(to_control[target]),
             spread([one["full"] for one in cells]) if target in to_full else "-",
             difference(to_full.get(target)),
             spread([one["scratch"] for one in cells]),
         ])
-    headings = ["converted to", "attention parameters", "converted", "healed", "recovered", "healed minus source"]
+    headings = ["converted to", "attention parameters", "converted", "healed", "recovered"]
+    headings += ["healed minus source" + (" trained on as long" if control == "trained on" else "")]
     headings += ["from scratch, as long as the source", "healed minus that", f"from scratch, {results['options']['steps']} steps"]
     note = f"The sources have {spread(results['source_losses'])}; {len(results['source_losses'])} seeds. "
     if "source_trained_on_losses" in results:
@@ -68,6 +73,10 @@ def converted_translators():
     for cell in results["cells"]:
         targets.setdefault(cell["target"], []).append(cell)
     scratch = {row["variant"]: row for row in load("multi30k")["rows"]}
+
+    def minus(cells, stage, other):
+        return ", ".join(f"{cell[stage]['bleu'] - cell[other]['bleu']:+.1f}" for cell in cells) if stage in cells[0] else "-"
+
     body = []
     for target, cells in targets.items():
         fresh = scratch.get(f"c{target}" if isinstance(target, int) else target)
@@ -75,15 +84,21 @@ def converted_translators():
             named(target),
             f"{100 * cells[0]['after'] / cells[0]['before']:.0f} %",
             *(", ".join(f"{cell[stage]['bleu']:.1f}" for cell in cells) if stage in cells[0] else "-" for stage in ("converted", "healed")),
+            minus(cells, "converted", "source"),
+            minus(cells, "healed", "source_trained_on"),
             with_deviation(fresh["quality"], 1) if fresh else "-",
         ])
-    headings = ["converted to", "attention parameters", "BLEU of seeds 0, 1", "healed", "BLEU, trained from scratch"]
+    headings = ["converted to", "attention parameters", "BLEU of seeds 0, 1", "healed", "converted minus source"]
+    headings += ["healed minus source trained on as long", "BLEU, trained from scratch"]
     before, after = (
         ", ".join(f"{cell[source]['bleu']:.1f}" for cell in next(iter(targets.values()))) for source in ("source", "source_trained_on")
     )
     commit = results["environment"]["commit"]
     note = f"The sources have BLEU {before}; trained on for as long as healed models, {after}."
     return table(headings, body) + f"\n\n{note} {results['environment']['processor']}, commit {commit}."
+
+
+CONTROLS = {"converted": "source", "healed": "trained_on"}  # what a converted model is compared with, trained as long
 
 
 def converted_tasks():
@@ -99,19 +114,19 @@ def converted_tasks():
                 targets.setdefault(cell["target"], []).append(cell)
         differences = {
             stage: judging.judge({
-                target: [cell[stage] - sources[task, cell["seed"]]["source"] for cell in cells] for target, cells in targets.items()
+                target: [cell[stage] - sources[task, cell["seed"]][control] for cell in cells] for target, cells in targets.items()
             })
-            for stage in ("converted", "healed")
+            for stage, control in CONTROLS.items()
         }
         for target, cells in targets.items():
-            judged = [differences[stage][target] for stage in ("converted", "healed")]
+            judged = [differences[stage][target] for stage in CONTROLS]
             body.append([
                 title_of(task),
                 named(target),
                 f"{100 * cells[0]['after'] / cells[0]['before']:.0f} %",
                 *(with_interval(one, 1, ARROWS[one.direction]) for one in judged),
             ])
-    headings = ["task", "converted to", "attention parameters", "converted minus source", "healed minus source"]
+    headings = ["task", "converted to", "attention parameters", "converted minus source", "healed minus source trained on as long"]
     machine = results["environment"]
     return table(headings, body) + f"\n\nPoints of 100; {source_scores(results)}. {machine['processor']}, commit {machine['commit']}."
 
@@ -124,7 +139,12 @@ def source_scores(results):
             scores.setdefault((one["task"], stage), []).append(one[stage])
     means = {key: f"{statistics.fmean(values):.1f} ± {statistics.stdev(values):.1f}" for key, values in scores.items()}
     tasks = dict.fromkeys(one["task"] for one in results["sources"])
-    return "; ".join(f"{title_of(task)}: sources {means[task, 'source']}, trained on {means[task, 'trained_on']}" for task in tasks)
+    floors = floors_of(load("finetune-glue"))
+    return "; ".join(
+        f"{title_of(task)}: sources {means[task, 'source']}, trained on {means[task, 'trained_on']}, best constant answer "
+        f"{next(floor for of, floor in floors.items() if of.endswith(task)):.1f}"
+        for task in tasks
+    )
 
 
 TABLES = {table.__name__: table for table in (compressed, compressed_language_models, converted_translators, converted_tasks)}

@@ -4,7 +4,18 @@ import json
 import statistics
 
 import judging
-from table_parts import ARROWS, RESULTS, load, settings_of, table, title_of, with_deviation, with_interval
+from table_parts import (
+    ARROWS,
+    RESULTS,
+    SMALLEST_SCORE,
+    load,
+    settings_of,
+    table,
+    title_of,
+    with_deviation,
+    with_interval,
+    written_ratio,
+)
 
 
 def embedding_rates():
@@ -32,25 +43,29 @@ def embeddings_compared():
     pre-training."""
     trained = {row["variant"]: row for row in load("embeddings")["rows"]}
     found = {name: load(name) for name in ("embeddings-glue-mlm", "embeddings-glue")}
+    results = found["embeddings-glue"]
     qualities = {variant: by_seed for results in found.values() for variant, by_seed in quality_by_seed(results).items()}
-    reference = qualities[EMBEDDING_REFERENCE]
-    over = judging.judge({
-        variant: [value - reference[seed] for seed, value in by_seed.items() if seed in reference]
-        for variant, by_seed in qualities.items()
-        if variant != EMBEDDING_REFERENCE
-    })
+    over = judging.against(qualities, EMBEDDING_REFERENCE)
+    arrows = judging.arrows({"": over}, SMALLEST_SCORE)
+    floor = statistics.fmean(results["subject"]["task_chances"])
+    above = {variant: {seed: value - floor for seed, value in by_seed.items()} for variant, by_seed in qualities.items()}
     body = []
     for name, results in found.items():
         for row in results["rows"]:
             variant, judged = row["variant"], over.get(row["variant"])
             loss = with_deviation(trained[variant]["test_loss"], 3) if variant in trained else "-"
             counts = [f"{row[count]:,}" for count in ("embedding_parameters", "total_parameters")]
-            minus = with_interval(judged, 1, ARROWS[judged.direction] if judged else "")
+            minus = with_interval(judged, 1, ARROWS[arrows.get(("", variant), 0)])
+            kept = written_ratio(above[variant], above[EMBEDDING_REFERENCE])
             scores = [with_deviation(task["score"], 1) for task in row["tasks"]]
-            body.append([named(variant), *counts, loss, with_deviation(row["quality"], 1), minus, *scores])
+            body.append([named(variant), *counts, loss, with_deviation(row["quality"], 1), minus, kept, *scores])
+    body.append(["most frequent answer", "-", "-", "-", f"{floor:.1f}", "-", "-", *(f"{one:.1f}" for one in results["subject"]["task_chances"])])
     tasks = [title_of(task["task"]) for task in results["rows"][0]["tasks"]]
-    headings = ["token embedding", "its parameters", "all", "three-way loss", f"mean of {len(tasks)} tasks", "minus wordpiece's", *tasks]
-    return table(headings, body) + f"\n\nPer cent, ± the deviation over {len(reference)} seeds."
+    headings = ["token embedding", "its parameters", "all", "three-way loss", f"mean of {len(tasks)} tasks", "minus wordpiece's", "of wordpiece's above the floor", *tasks]
+    visible = judging.smallest_visible(over)
+    share = 100 * visible / statistics.fmean(above[EMBEDDING_REFERENCE].values())
+    note = f"Per cent, ± the deviation over {len(above[EMBEDDING_REFERENCE])} seeds. From {visible:.1f} points on, {share:.0f} % of what `wordpiece` has above the floor,"
+    return table(headings, body) + f"\n\n{note} a difference can be significant by its interval."
 
 
 def quality_by_seed(results):
@@ -72,7 +87,11 @@ def hash_claims():
         (ours, theirs): [value - qualities[theirs][seed] for seed, value in qualities[ours].items() if seed in qualities[theirs]]
         for ours, theirs in pairs
     })
-    body = [[f"{named(ours)} minus {named(theirs)}", with_interval(one, 1, ARROWS[one.direction])] for (ours, theirs), one in judged.items()]
+    arrows = judging.arrows({"": judged}, SMALLEST_SCORE)
+    body = [
+        [f"{named(ours)} minus {named(theirs)}", with_interval(one, 1, ARROWS[arrows.get(("", (ours, theirs)), 0)])]
+        for (ours, theirs), one in judged.items()
+    ]
     return table(["token embeddings", "mean score"], body)
 
 
@@ -91,22 +110,17 @@ def robustness():
     variants = list(dict.fromkeys(variant for variant, _ in scores))
     titles = {"typos": "typing errors", "unseen": "unseen words"}
 
-    def over_reference(change):
-        reference = scores[EMBEDDING_REFERENCE, change]
-        return judging.judge({
-            variant: [value - reference[seed] for seed, value in scores[variant, change].items() if seed in reference]
-            for variant in variants
-            if variant != EMBEDDING_REFERENCE
-        })
-
-    columns = {change: over_reference(change) for change in titles}
+    columns = {
+        change: judging.against({variant: scores[variant, change] for variant in variants}, EMBEDDING_REFERENCE) for change in titles
+    }
+    arrows = judging.arrows(columns, SMALLEST_SCORE)
     body = []
     for variant in sorted(variants, key=lambda variant: (variant != "mha", variants.index(variant))):
         row = [named(variant), spread_of(scores[variant, "none"])]
         for change, judged in columns.items():
             over = judged.get(variant)
             lost = statistics.fmean(scores[variant, "none"].values()) - statistics.fmean(scores[variant, change].values())
-            row += [spread_of(scores[variant, change]), f"{lost:.1f}", with_interval(over, 1, ARROWS[over.direction] if over else "")]
+            row += [spread_of(scores[variant, change]), f"{lost:.1f}", with_interval(over, 1, ARROWS[arrows.get((change, variant), 0)])]
         row += [" / ".join(f"{statistics.fmean(means[variant, change]):.1f}" for change in ("none", *titles))]
         body.append(row)
     headings = ["token embedding", "SST-2"]
@@ -114,7 +128,9 @@ def robustness():
         headings += [title, "lost", "minus wordpiece's"]
     headings += ["four tasks: unchanged / " + " / ".join(titles.values())]
     machine = results["environment"]
-    return table(headings, body) + f"\n\nPer cent, ± the deviation over seeds; {machine['processor']}, commit {machine['commit']}."
+    subject = load("embeddings-glue")["subject"]
+    floor = dict(zip(subject["tasks"], subject["task_chances"], strict=True))[f"glue/{ROBUST_TASK}"]
+    return table(headings, body) + f"\n\nPer cent, ± the deviation over seeds; the most frequent answer of SST-2 scores {floor:.1f}; {machine['processor']}, commit {machine['commit']}."
 
 
 def spread_of(by_seed):

@@ -3,7 +3,6 @@
 Each function returns Markdown. An unfinished comparison has no row, column or figure.
 """
 
-import json
 import math
 import re
 import statistics
@@ -17,15 +16,14 @@ from table_parts import (
     RESULTS,
     SMALLEST_ACCURACY,
     SMALLEST_LOSS,
-    SMALLEST_SCORE,
     arrows_of,
     load,
+    mark_of_loss,
     retention,
     rows_by_scheme,
     settings_of,
     share_of_mha,
     table,
-    title_of,
     with_deviation,
     with_interval,
 )
@@ -88,9 +86,9 @@ def diagnostics():
     table_rows = []
     for index, (_, start, name, results) in enumerate(runs):
         options, rows = results["options"], rows_by_scheme(results)
-        what = [name, options["positions"], str(options["layers"]), str(options["seeds"]), start]
+        what = [name, options["positions"], str(options["layers"]), str(options["seeds"]), start, f"{results['subject']['chance']:.3f}"]
         table_rows.append((what, {scheme: cell(index, rows, scheme) for scheme in SCHEMES}))
-    return table_by_scheme(["task", "positions", "layers", "seeds", "MHE from"], table_rows)
+    return table_by_scheme(["task", "positions", "layers", "seeds", "MHE from", "chance"], table_rows)
 
 
 def steps_to_solve():
@@ -142,6 +140,7 @@ def separating():
         ]
         for scheme, row in first.items()
     ]
+    body.append(["chance", "-", "-", *(f"{results['subject']['chance']:.3f}" for results in found.values())])
     return table(["scheme", "attention parameters", "cache bytes/token", *found], body)
 
 
@@ -149,15 +148,15 @@ TEXTS = {"texts-shakespeare": "tiny shakespeare", "texts-wikitext": "WikiText-2"
 
 
 def texts():
-    """Tabulates language models by scheme. Arrows point up where the loss is lower."""
+    """Tabulates language models by scheme. Arrows point up where the loss is lower; "kept" is by the margin."""
     found = {name: load(name) for name in TEXTS if load(name)}
     differences = {name: judging.differences(results) for name, results in found.items()}
     arrows = judging.arrows(differences, SMALLEST_LOSS)
     rows = {name: rows_by_scheme(results) for name, results in found.items()}
 
     def cell(name, scheme):
-        row, arrow = rows[name][scheme], ARROWS[-arrows.get((name, scheme), 0)]
-        over = with_interval(differences[name].get(scheme), 3, arrow)
+        row, difference = rows[name][scheme], differences[name].get(scheme)
+        over = with_interval(difference, 3, mark_of_loss(difference, arrows.get((name, scheme), 0)))
         return [with_deviation(row["quality"], 2), over, retention(row["prr"], 1)]
 
     headings = ["scheme", "attention parameters"]
@@ -166,7 +165,8 @@ def texts():
     body = [[f"`{scheme}`", share_of_mha(first, scheme), *(text for name in found for text in cell(name, scheme))] for scheme in first]
     seeds = {row["quality"]["count"] for of in rows.values() for row in of.values()}
     assert len(seeds) == 1, "the line under the table names one number of seeds"
-    return table(headings, body) + f"\n\n{seeds.pop()} seeds."
+    visible = " and ".join(f"{judging.smallest_visible(of):.3f}" for of in differences.values())
+    return table(headings, body) + f"\n\n{seeds.pop()} seeds. From {visible} nats on a difference can be significant by its interval."
 
 
 def by_setting(name, figure, digits, **fixed):
@@ -309,103 +309,34 @@ def weight_starts():
     return setting_table("start-weights", "validation_loss", 3, columns)
 
 
-def encoders_that_learn():
-    """Tabulates results of masked-LM pre-training with the recipe of `--task mlm`, by variant. The intervals of
-    differences hold for all variants at once."""
-    rows = {row["variant"]: row for row in load("mlm")["rows"]}
-    body = []
-    for name, row in rows.items():
-        minus = row["minus_reference"]
-        over = "-" if minus is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(minus["mean"], *minus["interval"])
-        over += " ↓" if minus and minus["interval"][0] > 0 else " ↑" if minus and minus["interval"][1] < 0 else ""
-        figures = [with_deviation(row["test_loss"], 3), over, with_deviation(row["scores"]["pseudo-perplexity"], 1)]
-        body.append([f"`{name}`", share_of_mha(rows, name), *figures, retention(row["prr"], 1), retention(row["peop"], 2)])
-    headings = ["variant", "attention parameters", "masked-LM loss", "difference to mha", "pseudo-perplexity", "PRR", "PEoP"]
-    return table(headings, body)
-
-
-def finetuned_that_learn():
-    """Tabulates those encoders fine-tuned: seed i of fine-tuning starts from seed i of pre-training. Arrows stand at
-    averages."""
-    found = {"GLUE": load("finetune-glue"), "WiC": load("finetune-wic")}
-    differences = {name: judging.differences(results) for name, results in found.items()}
-    arrows = judging.arrows(differences, SMALLEST_SCORE)
-    rows = {name: {row["variant"]: row for row in results["rows"]} for name, results in found.items()}
-    tasks = [title_of(task["task"]) for task in rows["GLUE"]["mha"]["tasks"]]
-    body = []
-    for variant, row in rows["GLUE"].items():
-        means = [with_deviation(rows[name][variant]["quality"], 1) + ARROWS[arrows.get((name, variant), 0)] for name in rows]
-        over = with_interval(differences["GLUE"].get(variant), 1)
-        kept = [over, retention(row["prr"], 1), retention(row["peop"], 2)]
-        scores = [with_deviation(task["score"], 1) for task in row["tasks"]]
-        body.append([f"`{variant}`", share_of_mha(rows["GLUE"], variant), means[0], *kept, *scores, means[1]])
-    seeds = [f"{name}: {of['mha']['quality']['count']} seeds" for name, of in rows.items()]
-    headings = ["variant", "attention parameters", f"mean of {len(tasks)} tasks of GLUE", "minus mha's", "PRR", "PEoP", *tasks, "WiC"]
-    return table(headings, body) + f"\n\nPer cent, ± the deviation over seeds ({', '.join(seeds)})."
-
-
 def translation():
-    """Tabulates encoder-decoders by variant: schemes in all three places, narrow keys, and MHE-MUL in one place."""
+    """Tabulates encoder-decoders by variant: schemes in all three places, narrow keys, and MHE-MUL in one place. Figures
+    stand seed by seed: fewer than three seeds have no interval."""
     results = load("multi30k")
     rows = {row["variant"]: row for row in results["rows"]}
+    found = {}
+    for cell in results["cells"]:
+        if cell["weights_of"] is None:
+            found.setdefault(cell["variant"], {})[cell["seed"]] = cell
+    theirs = found["mha"]
+
+    def by_seed(cells, figure, digits):
+        minus = [f"{cells[seed][figure] - theirs[seed][figure]:+.{digits}f}" for seed in sorted(cells)]
+        return "-" if cells is theirs else ", ".join(minus)
+
     body = []
     for name, row in rows.items():
-        minus = row["minus_reference"]
-        figures = [with_deviation(row["quality"], 1), with_deviation(row["scores"]["chrf"], 1)]
+        cells = found[name]
         cost = [f"{row['cache_bytes_per_token']:,}", f"{row['source_cache_bytes_per_token']:,}"]
-        over = "-" if minus is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(minus["mean"], *minus["interval_over_blocks"])
-        ratios = [retention(row[ratio] | {"interval": None}, digits) for ratio, digits in (("prr", 1), ("peop", 2))]
-        body.append([f"`{name}`", share_of_mha(rows, name), *cost, str(row["quality"]["count"]), *figures, over, *ratios])
-    headings = ["variant", "attention parameters", "cache bytes/token", "of the source", "seeds", "BLEU", "chrF", "BLEU minus mha's", "PRR", "PEoP"]
+        bleu = ", ".join(f"{cells[seed]['quality']:.1f}" for seed in sorted(cells))
+        kept = ", ".join(f"{100 * cells[seed]['quality'] / theirs[seed]['quality']:.1f}" for seed in sorted(cells))
+        body.append([
+            f"`{name}`", share_of_mha(rows, name), *cost, bleu, with_deviation(row["scores"]["chrf"], 1),
+            by_seed(cells, "quality", 1), kept, by_seed(cells, "test_loss", 3),
+        ])  # fmt: skip
+    headings = ["variant", "attention parameters", "cache bytes/token", "of the source", "BLEU", "chrF", "BLEU minus mha's", "PRR", "test loss minus mha's"]
     signature = results["cells"][0]["signature"]
-    return table(headings, body) + f"\n\n`{signature}`."
+    return table(headings, body) + f"\n\nSeeds 0, 1 where there are two. `{signature}`."
 
 
-def at_chance():
-    """Tabulates tasks that mha does not learn, beside what the most frequent answer scores. The interval is of one task
-    each."""
-    body = []
-    for name in ("chance-glue", "chance-superglue"):
-        results = load(name)
-        row = rows_by_scheme(results)["mha"]
-        for task, chance in zip(row["tasks"], results["subject"]["task_chances"], strict=True):
-            score = task["score"]
-            half = judging.half_width_factor(score["count"], 1) * score["deviation"]
-            interval = f"[{score['mean'] - half:.1f}, {score['mean'] + half:.1f}]"
-            body.append([title_of(task["task"]), f"{chance:.1f}", with_deviation(score, 1), interval])
-    seeds = rows_by_scheme(results)["mha"]["quality"]["count"]
-    return table(["task", "most frequent answer", "`mha`", "95 %"], body) + f"\n\nPer cent; {seeds} seeds."
-
-
-def squad():
-    """Tabulates how many answers mha's encoder finds in paragraphs, by passes over the questions."""
-    results = json.loads((RESULTS / "squad.json").read_text())
-    model = results["tasks"][0]["models"][0]
-    each = model["steps"] / results["options"]["epochs"]
-    body = [[f"{one['step'] / each:.0f}", f"{one['exact_match']:.1f}", f"{one['f1']:.1f}"] for one in results["evaluations"]]
-    note = f"Per cent of {results['evaluations'][0]['targets']:,} questions, one seed; {results['environment']['processor']}, "
-    return table(["passes", "exact match", "F1"], body) + f"\n\n{note}commit {results['environment']['commit']}."
-
-
-QUEUE_GROUPS = {"embeddings": "token embeddings", "multi30k": "translation", "widths": "key widths"}  # of lines that begin so
-
-
-def queue_time():
-    """Tabulates the forecasts of `studies/experiments --time`, by what lines are about, and how long their models
-    trained, one core each, as the machines of that time were busy."""
-    forecast = dict.fromkeys(["attention schemes", *QUEUE_GROUPS.values()], 0.0)
-    for name, hours in re.findall(r"^(\S+) +([\d.]+) core-hours$", (RESULTS / "queue-time.txt").read_text(), re.MULTILINE):
-        group = next((what for begin, what in QUEUE_GROUPS.items() if name.startswith(begin)), "attention schemes")
-        forecast[group] += float(hours)
-    ran = {}
-    for path in sorted(HOME.glob("*.json")):
-        cells = comparison_results.read(path)["cells"]
-        ran[path.stem] = sum(cell["training_seconds"] for cell in cells if cell["weights_of"] is None) / 3600
-    longest = sorted(ran, key=ran.get, reverse=True)[:3]
-    named = ", ".join(f"`{name}` {ran[name]:.1f}" for name in longest)
-    told = ", ".join(f"{hours:.1f} for {what}" for what, hours in forecast.items())
-    return (f"Forecast of core-hours on one machine: {told}. The models trained for {sum(ran.values()):.0f} core-hours in all, on machines "
-            f"that were often busy ({named}).")  # fmt: skip
-
-
-TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, at_chance, squad, queue_time)}
+TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, translation)}

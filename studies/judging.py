@@ -102,6 +102,38 @@ def differences(results, reference="mha"):
     return judge({variant: values for variant, values in pairs.items() if values})
 
 
+def against(by_seed, reference):
+    """Judges {variant: {seed: value}} minus the reference's value of the same seed."""
+    theirs = by_seed[reference]
+    return judge({
+        variant: [value - theirs[seed] for seed, value in ours.items() if seed in theirs]
+        for variant, ours in by_seed.items()
+        if variant != reference
+    })
+
+
+def smallest_visible(judged):
+    """Returns the least size from which on one of these differences can be significant by its interval."""
+    return min((one.interval[1] - one.interval[0]) / 2 for one in judged.values() if one.interval)
+
+
+def ratio_interval(ours, theirs):
+    """Returns Fieller's 95 % interval (1954) of mean(ours) / mean(theirs) of paired values, or None where theirs is not
+    distinguishable from 0 or the seeds are too few."""
+    count = len(ours)
+    if count < FEWEST_SEEDS:
+        return None
+    t = student_t(count - 1, 1 - (1 - CONFIDENCE) / 2)
+    x, y = statistics.fmean(ours), statistics.fmean(theirs)
+    a = y * y - t * t * statistics.variance(theirs) / count
+    b = x * y - t * t * statistics.covariance(ours, theirs) / count
+    c = x * x - t * t * statistics.variance(ours) / count
+    if a <= 0:
+        return None
+    half = math.sqrt(max(0.0, b * b - a * c))
+    return (b - half) / a, (b + half) / a
+
+
 def rank_sum_p(ours, theirs):
     """Returns the two-sided p-value of Wilcoxon's rank sum (1945), exact: over all ways to deal the values out, equal
     ones included. Infinity stands for what was never reached."""

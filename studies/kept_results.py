@@ -41,6 +41,9 @@ for owner in [results, *results["cells"]]:
     owner["options"] = {name: from_here(value) for name, value in owner.get("options", {}).items()}
 chosen = {(row["variant"], row["setting"]) for row in results["rows"]}
 for cell in results["cells"]:
+    # Gathering prefixes each part's folder, once more with each part; models of a file that is kept are not kept.
+    if "model" in cell:
+        cell["model"] = cell["model"].replace("docs/results/compare/", "")
     if (cell["variant"], cell["setting"]) not in chosen:
         cell["blocks"] = cell["curve"] = []
     cell["blocks"] = [rounded(block) for block in cell["blocks"]]

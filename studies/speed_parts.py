@@ -32,3 +32,8 @@ def ours(results, **where):
     """Returns headshare's rows of a benchmark in which every field has this value."""
     rows = [row for row in rows_of(results) if row["contender"] == "headshare"]
     return [row for row in rows if all(row.get(key) == value for key, value in where.items())]
+
+
+def ratio_to_fastest(row):
+    """Returns how many times as fast a training step is as that of the fastest form of transformers that was measured."""
+    return min(value for name, value in row.items() if name.startswith("ratio_to_transformers"))

@@ -1,6 +1,6 @@
 """Makes tables of docs/results/: how fast training steps are, how much memory they take, and what limits them."""
 
-from speed_parts import MODELS, ours, rows_of, versions
+from speed_parts import MODELS, ours, ratio_to_fastest, rows_of, versions
 from table_parts import table, tables_of_files
 
 
@@ -24,8 +24,8 @@ def training_steps(results, **where):
     note = (
         f"Ratios of tokens/s to transformers' MHA (version {results['environment']['transformers']}); {versions(results)}."
     )
-    ratios = [r[f"ratio_to_{other}"] for r in mine for other in others if f"ratio_to_{other}" in r]
-    lead = f"Every step is {min(ratios):.2f} to {max(ratios):.2f} times as fast as transformers'."
+    ratios = [ratio_to_fastest(r) for r in mine]
+    lead = f"Every step is {min(ratios):.2f} to {max(ratios):.2f} times as fast as the fastest form of transformers."
     headings = ["model", "scheme", "precision", "dropout", "threads", "tokens/s", *(names[other] for other in others)]
     return f"{lead}\n\n{table(headings, rows)}\n\n{note}"
 
@@ -68,8 +68,7 @@ def step_roofline(steps, products, attention):
         heads = row["layers"] * attention_seconds(attention, row["scheme"], causal=not bert)
         alone = linear + heads
         step = row["batch"] * row["context"] / row["tokens_per_second"]
-        baseline = "transformers_sdpa" if bert else "transformers_eager"
-        ratio = row[f"ratio_to_{baseline}"]
+        ratio = ratio_to_fastest(row)
         rows.append([MODELS[row["model"]], f"`{row['scheme']}`", f"{step:.2f}", f"{linear:.2f}", f"{heads:.2f}", f"{ratio:.2f}", f"{ratio * step / alone:.2f}"])
     headings = ["model", "scheme", "step, s", "products, s", "attention, s", "measured ratio", "ratio if the rest took no time"]
     return table(headings, rows) + "\n\n" + f"Dropout 0, float32, 2 threads; {versions(steps)}."

@@ -1,5 +1,6 @@
 """Holds what the tables of docs/results/ are made of: results as they are kept, and figures as text."""
 
+import math
 import pathlib
 import statistics
 
@@ -35,6 +36,7 @@ ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
 SMALLEST_ACCURACY = 0.01
 SMALLEST_SCORE = 1.0  # of 100
 SMALLEST_LOSS = 0.01  # nats; a conversion that costs less has no share of them that says anything
+MARGIN = 0.02  # of a perplexity: a scheme is kept where its whole interval loses less (docs/design/025)
 CEILING = 0.99  # accuracy that nothing can be said above
 
 
@@ -63,6 +65,23 @@ def with_interval(difference, digits, arrow=""):
         return "-"
     low_high = f" [{difference.interval[0]:+.{digits}f}, {difference.interval[1]:+.{digits}f}]" if difference.interval else ""
     return f"{difference.mean:+.{digits}f}{low_high}{arrow}"
+
+
+def mark_of_loss(difference, direction):
+    """Returns the mark at a difference of losses: an arrow where it is significant (up: the loss is lower), else "kept"
+    where the whole interval loses less than MARGIN of the perplexity."""
+    if difference is None or direction:
+        return ARROWS[-direction]
+    return " kept" if difference.interval and difference.interval[1] < math.log1p(MARGIN) else ""
+
+
+def written_ratio(ours, theirs):
+    """Writes the per cent that the mean of {seed: value} is of another's, with Fieller's interval over paired seeds."""
+    seeds = sorted(ours.keys() & theirs.keys())
+    pairs = [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
+    text = f"{100 * statistics.fmean(pairs[0]) / statistics.fmean(pairs[1]):.1f}"
+    interval = judging.ratio_interval(*pairs)
+    return text + (f" [{100 * interval[0]:.1f}, {100 * interval[1]:.1f}]" if interval else "")
 
 
 def spread(values):

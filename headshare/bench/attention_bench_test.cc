@@ -161,6 +161,8 @@ TEST_F(AttentionBench, SharedMemoryHasItsTorchForms) {
   EXPECT_EQ(names(small_case("mqa")), (Names{"headshare", "torch_sdpa", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
   EXPECT_EQ(names(small_case("collaborative")),
             (Names{"headshare", "torch_sdpa", "torch_sdpa_padded", "torch_sdpa_expanded"}));
+  for (const Contender& c : make_contenders(make_inputs(small_case("collaborative"), Fill::kNormal)))
+    EXPECT_EQ(c.is_baseline, c.name != "headshare") << c.name;
   AttentionCase decode = small_case("mqa");
   decode.queries = 1;
   EXPECT_EQ(names(decode), (Names{"headshare", "torch_sdpa_expanded", "torch_sdpa_gqa"}));

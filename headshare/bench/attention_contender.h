@@ -25,11 +25,10 @@ struct Contender {
 //   torch_sdpa            every head's queries, keys and values lie ready
 //   torch_sdpa_expanded   shared keys and values are seen as H heads without copying
 //   torch_sdpa_gqa        the same through enable_gqa
+//   torch_sdpa_padded     values get zeros up to the keys' width where keys are wider: torch has no fused kernel else
 // Heads that share scores but not queries (mhe_add) reach torch as H ready queries, keys and values that are computed
 // from the memory as they are. Decoding (T = 1)
 // leaves out ready copies of a shared cache: they would be another scheme's cache.
-// Where keys are wider than values, torch has no fused kernel; torch_sdpa_padded gives it values with zeros
-// up to that width. That is no form people use, so it is no baseline.
 std::vector<Contender> make_contenders(const CaseInputs& inputs);
 
 // These are the heads, and the gradients of all leaves for the heads' gradient `output_gradient`.

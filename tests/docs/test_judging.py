@@ -91,3 +91,42 @@ def test_arrows_need_a_size_and_survive_the_whole_table():
     row = {"sure": sure, "small": small, "weak": weak, "few": two_seeds}
     assert judging.arrows({"row": row, "other": nothing}, 0.01) == {("row", "sure"): 1}
     assert judging.arrows({"row": {"weak": weak}}, 0.01) == {("row", "weak"): -1}
+
+
+def test_ratio_interval_is_the_programs():
+    """PRR of scores is a ratio of means, for which the files have the program's Fieller interval."""
+    results = comparison_results.read(ROOT / "docs/results/compare/finetune-glue.json")
+    by_seed = {}
+    for cell in results["cells"]:
+        by_seed.setdefault(cell["variant"], {})[cell["seed"]] = cell["quality"]
+    for row in results["rows"]:
+        ours, theirs = by_seed[row["variant"]], by_seed["mha"]
+        interval = judging.ratio_interval([ours[seed] for seed in theirs], list(theirs.values()))
+        assert [100 * end for end in interval] == pytest.approx(row["prr"]["interval"], abs=1e-6)
+
+
+def test_two_seeds_and_a_reference_near_0_have_no_ratio_interval():
+    assert judging.ratio_interval([1.0, 1.1], [1.0, 1.2]) is None
+    assert judging.ratio_interval([1.0, 1.1, 1.2], [-0.1, 0.1, 0.2]) is None
+
+
+def test_a_scheme_is_kept_where_its_whole_interval_loses_less_than_the_margin():
+    import table_parts
+
+    def difference(low, high):
+        return judging.Difference((low + high) / 2, (low, high))
+
+    assert table_parts.mark_of_loss(difference(-0.01, 0.019), 0) == " kept"
+    assert table_parts.mark_of_loss(difference(-0.01, 0.0199), 0) == ""  # 2 % of perplexity is 0.0198 nats
+    assert table_parts.mark_of_loss(difference(0.005, 0.015), 1) == " ↓"
+    assert table_parts.mark_of_loss(judging.Difference(0.0, None), 0) == ""
+
+
+def test_floors_of_tasks():
+    import encoder_tables
+
+    assert encoder_tables.floor_of("glue/sst-2", 872) == pytest.approx(100 * 444 / 872)
+    always = (1740 / 4700 + 2 * 1740 / (1740 + 4700)) / 2  # "duplicate" to every pair of QQP beats "no duplicate"
+    assert encoder_tables.floor_of("glue/qqp", 4700) == pytest.approx(100 * always)
+    with pytest.raises(SystemExit, match="LABELS"):
+        encoder_tables.floor_of("glue/qqp", 4800)
