@@ -236,6 +236,7 @@ TEST_F(AddedInputsTest, AreLearntAndComparedAndTheirModelsLoad) {
     EXPECT_EQ(loaded.options.kind().name(), "wave-reader");
     EXPECT_EQ(loaded.options.as<WaveOptions>().channels, 2);
     EXPECT_EQ(measure(loaded.options), cell.size);
+    EXPECT_EQ(cell.size.cache_bytes_per_token, 0);
     int64_t parameters = 0;
     for (const auto& [name, tensor] : model_tensors(*loaded.module)) parameters += tensor.numel();
     EXPECT_EQ(cell.size.total_parameters, parameters);
@@ -248,7 +249,8 @@ TEST_F(AddedInputsTest, AreLearntAndComparedAndTheirModelsLoad) {
 TEST_F(AddedInputsTest, AreNoText) {
   ComparisonOptions options = waves();
   options.own<TextOptions>().data.text = {"book.txt"};
-  EXPECT_THAT(error_message([&] { check_comparison(options); }), HasSubstr("--text is about text, and --task waves"));
+  EXPECT_THAT(error_message([&] { check_comparison(options); }),
+              HasSubstr("--text is about text, which --task waves does not read"));
 }
 
 TEST_F(AddedInputsTest, AreReadByTheirOwnKindAlone) {
@@ -271,6 +273,9 @@ TEST(AddedKindTest, IsKnownOnlyWhileItIsAdded) {
               HasSubstr("the kind of model is \"wave-reader\"; this headshare knows \"encoder\" and"));
   const AddedModelKind added(kind_of<WaveOptions>());
   EXPECT_EQ(read_options(path).kind().name(), "wave-reader");
+  EXPECT_THAT(error_message([] { AddedModelKind(kind_of<WaveOptions>()); }), HasSubstr("wave-reader already"));
+  const WaveKind other;
+  EXPECT_THAT(error_message([&] { AddedModelKind{other}; }), HasSubstr("not the one that kind_of() names"));
 }
 
 }  // namespace

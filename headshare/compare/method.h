@@ -13,7 +13,8 @@
 
 namespace headshare {
 
-// A PreparedComparison knows all that can be found before anything is written.
+// A PreparedComparison knows all that can be found before its first model; where encoders are pre-trained first, this
+// is after them.
 class PreparedComparison {
  public:
   virtual ~PreparedComparison() = default;
@@ -77,6 +78,7 @@ class ComparisonMethod {
                         const std::function<bool()>& stop_requested) const = 0;
 };
 
+// These are the methods; each is defined in a folder of its own.
 const ComparisonMethod& trained_method();
 const ComparisonMethod& fine_tuned_method();
 

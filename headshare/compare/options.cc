@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/compare/embeddings.h"
-#include "headshare/compare/variants.h"
-#include "headshare/tasks/finetune/fine_tuning_options.h"
-#include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
 namespace {

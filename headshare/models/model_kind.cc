@@ -38,7 +38,14 @@ const ModelKind& model_kind(const std::string& name) {
   throw Error(join_text("there is no kind of model ", brief_text(name), did_you_mean(name, known)));
 }
 
-AddedModelKind::AddedModelKind(const ModelKind& kind) : record_(kinds().add(&kind)) {}
+AddedModelKind::AddedModelKind(const ModelKind& kind) {
+  HS_CHECK(&kind.beginning().kind() == &kind, "the kind of model ", kind.name(),
+           " is not the one that kind_of() names for its options");
+  for (const ModelKind* one : model_kinds()) {
+    HS_CHECK(one->name() != kind.name(), "there is a kind of model ", kind.name(), " already");
+  }
+  record_ = kinds().add(&kind);
+}
 AddedModelKind::~AddedModelKind() { kinds().take_out(static_cast<const ModelKind* const*>(record_)); }
 
 std::string with_article(const ModelKind& kind) {

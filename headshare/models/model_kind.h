@@ -124,6 +124,7 @@ const ModelKind& model_kind(const std::string& name);
 // An AddedModelKind adds a kind while it lives: for tests, and for programs that bring one of their own.
 class AddedModelKind {
  public:
+  // Throws Error for another object than kind_of() gives, and for a name that there is.
   explicit AddedModelKind(const ModelKind& kind);
   ~AddedModelKind();
   AddedModelKind(const AddedModelKind&) = delete;

@@ -134,7 +134,13 @@ double run_bytes(const TransformerOptions& o, int64_t parameters, const Training
 
 }  // namespace
 
-ModelSize measure(const ModelOptions& o) { return o.kind().measure(o); }
+ModelSize measure(const ModelOptions& o) {
+  ModelSize size = o.kind().measure(o);
+  if (!o.kind().keeps_cache()) {
+    size.cache_elements_per_token = size.cache_bytes_per_token = size.source_cache_bytes_per_token = 0;
+  }
+  return size;
+}
 
 double parameter_bytes(const ModelOptions& o) { return stored_bytes(o.common(), measure(o).total_parameters); }
 

@@ -77,9 +77,11 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
 void refuse_text(TaskOptions options, TaskOptions untouched) {
   const nlohmann::json before = to_json(fields(untouched.own<TextOptions>()));
   for (const Field& one : fields(options.own<TextOptions>())) {
-    HS_CHECK(one.value() == before.at(one.name), "--", one.name, " is about text, and --task ", options.task,
-             " makes its own sequences; leave it out");
+    HS_CHECK(one.value() == before.at(one.name), "--", one.name, " is about text, which --task ", options.task,
+             " does not read; leave it out");
   }
+  HS_CHECK(options.own<TextOptions>().vocabulary == untouched.own<TextOptions>().vocabulary,
+           "--model-vocabulary is about text, which --task ", options.task, " does not read; leave it out");
 }
 
 // Tells whether models of fine-tuning begin with the task's models, or are the task's own.
@@ -146,7 +148,7 @@ const TaskFamily& scoring_family(const ModelOptions& model) {
   for (const TaskFamily* family : task_families()) {
     if (family->scores(model)) return *family;
   }
-  throw Error("there is no score on text for a model that is " + model.kind().name());
+  throw Error("there is no score on text for " + with_article(model.kind()));
 }
 
 Field task_field(TaskOptions& options) { return field_of(task_families(), options); }

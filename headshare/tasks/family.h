@@ -26,7 +26,8 @@ class TaskFamily {
   virtual std::string heading() const = 0;             // heading of its own options in --help: "Masked language model"
 
   // Lists the tasks whose trained models these may begin with and be fine-tuned from, the usual one first; the list is
-  // empty where they begin from nothing.
+  // empty where they begin from nothing. `compare` knows one family that does: that of labelled data, whose models
+  // begin with encoders (compare/fine_tuned).
   virtual std::vector<std::string> begins_with() const { return {}; }
 
   // Tells whether its models, or those they begin with, read text, so that TextOptions matter; tasks of other families
@@ -49,12 +50,12 @@ class TaskFamily {
   // that it matters; one that a run began with stays.
   virtual std::vector<std::string> idle_options(const TaskOptions&) const { return {}; }
 
-  // The attention schemes that a model of these options has.
+  // Lists the attention schemes that a model of these options has.
   virtual std::vector<std::string> schemes(const TaskOptions& options) const {
     return {options.model.attention.scheme};
   }
 
-  // The files and directories that its own options name.
+  // Lists the files and directories that its own options name.
   virtual std::vector<std::string*> paths(TaskOptions&) const { return {}; }
 
   // Set what options->task begins with where a user says nothing, and the sizes, steps and rates of a comparison.

@@ -22,10 +22,13 @@ struct TextOptions {
   DistillationOptions distillation = {};
 };
 
-// List the options but for `vocabulary`: those of data and tokenizers; those of windows; both of them with those of the
-// teacher.
+// Lists the options of data and tokenizers.
 Fields data_fields(TextOptions& options);
+
+// Lists the options of windows.
 Fields window_fields(TextOptions& options);
+
+// Lists all of them and those of the teacher; `vocabulary` has no field here.
 Fields fields(TextOptions& options);
 
 // Returns the model's vocabulary, as far as that is known before the text is read: what is asked for; else the

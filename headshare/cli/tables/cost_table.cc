@@ -54,9 +54,10 @@ nlohmann::ordered_json to_object(const SchemeCost& cost, const CostOptions& opti
   object["paper"] = scheme.paper;
   if (!scheme.weights_of.empty()) object["weights_of"] = scheme.weights_of;
   const TransformerOptions& model = cost.model.common();
-  object["kind"] = options.kind;
+  object["kind"] = cost.model.kind().name();
   object["layers"] = model.layers;
-  if (const auto* translator = cost.model.find<EncoderDecoderOptions>()) {
+  const bool possible = cost.impossible.empty();  // else its model is not resolved
+  if (const auto* translator = cost.model.find<EncoderDecoderOptions>(); translator != nullptr && possible) {
     object["decoder_layers"] = translator->decoder_layers.value_or(model.layers);
     object["encoder_scheme"] = translator->encoder_scheme;
     object["decoder_scheme"] = translator->decoder_scheme;
@@ -67,7 +68,7 @@ nlohmann::ordered_json to_object(const SchemeCost& cost, const CostOptions& opti
   if (model.embedding_width) object["embedding_width"] = *model.embedding_width;
   object["d_model"] = model.attention.d_model;
   object["heads"] = model.attention.heads;
-  if (const std::string hashed = hashed_embedding(cost.model); !hashed.empty()) {
+  if (const std::string hashed = hashed_embedding(cost.model); !hashed.empty() && possible) {
     object["token_embedding"] = hashed;
   } else {
     object["vocabulary"] = model.vocabulary;
@@ -194,10 +195,11 @@ std::string explanations(const std::vector<SchemeCost>& costs, const CostOptions
   const std::string from = source.empty() ? "" : source + ", ";
   std::string text = wrap(from + assumptions(costs, options, sweep), width, 0) + "\n";
   const bool translator = options.model.kind().reads_source();
-  const char* cache = translator ? "; the cache of one layer is in elements; the source's cache is "
-                                   "filled once for each sentence, whatever the beams"
-                      : options.model.kind().keeps_cache() ? "; the cache of one layer is in elements"
-                                                           : "; an encoder keeps no cache";
+  const std::string cache =
+      translator ? "; the cache of one layer is in elements; the source's cache is filled once for "
+                   "each sentence, whatever the beams"
+      : options.model.kind().keeps_cache() ? "; the cache of one layer is in elements"
+                                           : "; " + with_article(options.model.kind()) + " keeps no cache";
   text += wrap(join_text("Attention parameters count no biases", cache, "."), width, 0) + "\n";
   if (!options.own_scheme.empty()) text += "The model's own scheme is " + options.own_scheme + ".\n";
   if (!options.memory_budget) return text;

@@ -86,8 +86,11 @@ HeadAnalysis analyze(const AnalyzeOptions& options) {
   const fs::path directory = find_checkpoint(options.model);
   const ModelOptions stored = read_options(directory);
   refuse_source(stored, directory.string(), "`analyze` does not look into");
-  if (stored.kind().is_causal()) return analyze(directory, stored.as<DecoderOptions>(), options);
-  return analyze(directory, stored.as<EncoderOptions>(), options);
+  if (const auto* decoder = stored.find<DecoderOptions>()) return analyze(directory, *decoder, options);
+  const auto* encoder = stored.find<EncoderOptions>();
+  HS_CHECK(encoder != nullptr, directory.string(), " is ", stored.kind().what_it_does(stored),
+           "; a decoder or an encoder is needed here");
+  return analyze(directory, *encoder, options);
 }
 
 }  // namespace

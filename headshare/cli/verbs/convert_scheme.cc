@@ -317,12 +317,16 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   OutputDirectory written(out, overwrite, headshare_output(), inputs);
   catch_interrupts();
   const ModelOptions stored = read_options(directory);
+  const auto* decoder = stored.find<DecoderOptions>();
+  const auto* encoder = stored.find<EncoderOptions>();
+  const bool translates = stored.find<EncoderDecoderOptions>() != nullptr;
+  HS_CHECK(decoder != nullptr || encoder != nullptr || translates, directory.string(), " is ",
+           stored.kind().what_it_does(stored), "; a decoder, an encoder or an encoder-decoder is needed here");
   written.begin();
   const Destination destination{out, written, directory};
-  if (stored.kind().reads_source()) return convert_translator(directory, conversion, destination);
-  if (stored.kind().is_causal())
-    return convert<Decoder>(directory, stored.as<DecoderOptions>(), conversion, destination);
-  return convert<Encoder>(directory, stored.as<EncoderOptions>(), conversion, destination);
+  if (decoder != nullptr) return convert<Decoder>(directory, *decoder, conversion, destination);
+  if (encoder != nullptr) return convert<Encoder>(directory, *encoder, conversion, destination);
+  return convert_translator(directory, conversion, destination);
 }
 
 }  // namespace headshare

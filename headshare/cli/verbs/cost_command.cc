@@ -96,7 +96,8 @@ Arguments arguments_of(CostCommand& command) {
 void check_options(const Arguments& given, const ModelKind& asked) {
   if (!asked.keeps_cache()) {
     for (const char* name : {"memory-budget", "cache-type"}) {
-      if (given.given(name)) throw UsageError(join_text("--", name, " is about decoding; an encoder keeps no cache"));
+      if (given.given(name))
+        throw UsageError(join_text("--", name, " is about decoding; ", with_article(asked), " keeps no cache"));
     }
   }
   ModelOptions of_asked = asked.costed();

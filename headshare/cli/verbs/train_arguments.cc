@@ -84,6 +84,7 @@ void TrainCommand::make_paths_whole() {
 }
 
 bool trains_tokenizer(const TaskOptions& task) {
+  if (!task_family(task.task).reads_text()) return false;
   const auto& translation = task.own<TranslationTaskOptions>();
   const bool source = task.task == "translation" && translation.separate_tokenizers;
   if (source && translation.source_tokenizer_path.empty()) return true;

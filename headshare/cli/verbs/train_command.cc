@@ -121,18 +121,20 @@ void take_vocabulary(TrainCommand* command) {
 }
 
 void print_dry_run(TrainCommand command) {
-  const bool known =
-      command.task.own<TextOptions>().vocabulary || !command.task.own<TextOptions>().tokenizer_path.empty();
+  const TextOptions& text = command.task.own<TextOptions>();
+  const bool known = text.vocabulary || !text.tokenizer_path.empty();
   take_vocabulary(&command);
   const ModelOptions options = check_options(command);
   const TransformerOptions& model = options.common();
   const ModelSize size = measure(options);
   print(join_text("model       ", options.kind().is_causal() ? "" : options.kind().name() + ", ",
                   model.attention.scheme, ", ", model.layers, " layers of ", model.attention.d_model, ", ",
-                  model.attention.heads, " heads, context ", model.context, savings_text(model), "\n", "vocabulary  ",
-                  model.vocabulary,
-                  known ? "" : " (what the tokenizer will have, or 8192 where only the text can tell)", "\n",
-                  "parameters  ", format_count(static_cast<double>(size.total_parameters)), ", attention ",
+                  model.attention.heads, " heads, context ", model.context, savings_text(model), "\n"));
+  if (task_family(command.task.task).reads_text()) {
+    print(join_text("vocabulary  ", model.vocabulary,
+                    known ? "" : " (what the tokenizer will have, or 8192 where only the text can tell)", "\n"));
+  }
+  print(join_text("parameters  ", format_count(static_cast<double>(size.total_parameters)), ", attention ",
                   format_count(static_cast<double>(size.attention_parameters)), "\n"));
   if (size.cache_bytes_per_token > 0)
     print(join_text("cache       ", size.cache_bytes_per_token, " bytes per token\n"));

@@ -45,7 +45,7 @@ struct Description {
 
 Description describe(const fs::path& checkpoint) {
   const ModelOptions options = read_options(checkpoint);
-  HS_CHECK((options.find<EncoderOptions>() != nullptr), checkpoint.string(), " is no encoder");
+  HS_CHECK(options.find<EncoderOptions>() != nullptr, checkpoint.string(), " is no encoder");
   return {.options = stored_option_values(options), .tokenizer = fingerprint(*load_tokenizer(checkpoint))};
 }
 

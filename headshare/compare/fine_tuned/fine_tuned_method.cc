@@ -213,19 +213,19 @@ class PreparedFineTuning : public PreparedComparison {
 // Outlines the encoders that exist and would be fine-tuned, as fine-tuning begins with them.
 Outline encoders_outline(const ComparisonOptions& options) {
   Outline outline{.heading = "encoder", .caches = false, .models = {}, .sentence = {}};
-  const BenchmarkOptions& tuning = options.own<BenchmarkOptions>();
+  const BenchmarkOptions& benchmark = options.own<BenchmarkOptions>();
   if (has_encoders(options)) {
-    const EncoderSet encoders = find_encoders(tuning.encoders);
+    const EncoderSet encoders = find_encoders(benchmark.encoders);
     for (const Variant& one : with_encoder(variants_to_fine_tune(options, encoders), encoders)) {
       const ModelOptions model = read_options(first_encoder(encoders, one.name));
       outline.models.push_back(
-          {.name = one.name, .options = starting_options(model.as<EncoderOptions>(), {}, tuning.job.tuning)});
+          {.name = one.name, .options = starting_options(model.as<EncoderOptions>(), {}, benchmark.job.tuning)});
     }
   }
   outline.sentence =
-      join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", tuning.job.tuning.epochs,
+      join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", benchmark.job.tuning.epochs,
                 " epochs, ", plural(static_cast<size_t>(options.seeds), "seed"), ", ",
-                plural(tuning.tuning.learning_rates.size(), "learning rate"));
+                plural(benchmark.tuning.learning_rates.size(), "learning rate"));
   return outline;
 }
 
@@ -236,10 +236,10 @@ Forecast forecast_with_pre_training(const ComparisonCall& call, ComparisonHost& 
   const std::vector<BenchmarkTask> tasks = read_benchmark(
       {.options = call.options, .encoder = stand_in_encoder(call.options), .device = host.start(), .timed = true});
   const std::vector<CellPlan> cells = plan_variants(call.options, trainable_variants(call.options));
-  const Forecast tuning = with_added_seeds(
+  const Forecast fine_tuning = with_added_seeds(
       {.data = "", .models = cells.size(), .seconds = unfinished_seconds(cells, {}, tasks)}, call.options);
-  forecast.models += tuning.models;
-  forecast.seconds += tuning.seconds;
+  forecast.models += fine_tuning.models;
+  forecast.seconds += fine_tuning.seconds;
   return forecast;
 }
 

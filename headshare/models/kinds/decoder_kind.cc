@@ -14,6 +14,7 @@ class DecoderDecoding : public GreedyDecoding {
 
   int64_t length() const override { return model_->options().context; }
   void begin(int64_t tokens) override {
+    state_ = {};  // two caches at once would take twice the memory
     state_ = model_->new_state(length());
     hidden_ = model_->hidden(at::zeros({1, tokens}, at::TensorOptions(at::kLong).device(model_->device())), &state_);
   }

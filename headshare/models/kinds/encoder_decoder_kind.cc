@@ -22,6 +22,7 @@ class TranslatorDecoding : public GreedyDecoding {
   void begin(int64_t tokens) override {
     const auto like = at::TensorOptions(at::kLong).device(model_->device());
     source_ = model_->encode({.ids = at::zeros({1, length()}, like)});
+    state_ = {};  // two caches at once would take twice the memory
     state_ = model_->new_state(length());
     hidden_ = model_->hidden(at::zeros({1, tokens}, like), source_, &state_);
   }

@@ -95,7 +95,6 @@ class EncoderKind : public ModelKindOf<EncoderOptions, Encoder> {
     const auto& options = resolved.as<EncoderOptions>();
     ModelSize size = count_layers<Encoder>(options);
     size.embedding_parameters = count_embedding(options.embedding, options);
-    size.cache_elements_per_token = size.cache_bytes_per_token = 0;
     return size;
   }
 
