@@ -30,9 +30,9 @@ void use_layers() {
 // Prints what schemes cost in a model of GPT-2's size whose weights and cache have 1 GiB.
 void ask_for_costs() {
   CostOptions question = cost_options();
-  question.model.layers = 12;
-  question.model.attention.d_model = 768;
-  question.model.attention.heads = 12;
+  question.model.common().layers = 12;
+  question.model.common().attention.d_model = 768;
+  question.model.common().attention.heads = 12;
   question.schemes = {"mha", "mhe_mul"};
   question.memory_budget = 1 << 30;
   for (const SchemeCost& one : all_costs(question, {})) {
