@@ -20,12 +20,13 @@ namespace headshare {
 // the file and what is wrong (a DamagedFile, unless there is none at `path`).
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
-// What load_tokenizer() is asked to read for the tokenizer of a folder: its tokenizer.json, or the folder itself. Empty
-// where it has none of the files above.
+// Names what load_tokenizer() is asked to read for the tokenizer of a folder: its tokenizer.json, or the folder itself.
+// Empty where it has none of the files above.
 std::filesystem::path tokenizer_in(const std::filesystem::path& folder);
 
-// What to do about a folder whose tokenizer is a SentencePiece model, beginning with the folder; "" for other folders.
-// load_tokenizer refuses them: most such programs (ALBERT, XLM-RoBERTa) change texts before the model, or its ids.
+// Says what to do about a folder whose tokenizer is a SentencePiece model, beginning with the folder; "" for other
+// folders. load_tokenizer refuses them: most such programs (ALBERT, XLM-RoBERTa) change texts before the model, or its
+// ids.
 std::string sentencepiece_advice(const std::filesystem::path& folder);
 
 // Does what load_tokenizer() does, from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages.

@@ -1,4 +1,4 @@
-// What every kind promises: spans, roles of special tokens, words.
+// Every kind of tokenizer promises this: spans, roles of special tokens, words.
 #include "headshare/text/interface/tokenizer.h"
 
 #include <gmock/gmock.h>

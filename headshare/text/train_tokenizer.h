@@ -14,7 +14,7 @@ namespace headshare {
 
 enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe, kWordPiece, kSentencePiece, kHashMd, kHashLsh };
 
-// Those that hash words have none.
+// Tokenizers that hash words have none.
 inline bool has_vocabulary(TokenizerKind kind) {
   return kind != TokenizerKind::kHashMd && kind != TokenizerKind::kHashLsh;
 }

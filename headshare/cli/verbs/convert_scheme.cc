@@ -273,7 +273,7 @@ int convert(const fs::path& directory, const Options& stored, ConversionCall con
   return write_converted(source, tokenizer.get(), conversion, to, &score_text, std::move(scored));
 }
 
-// Of weights alone: what its layers read would take pairs of sentences.
+// Converts by weights alone: what the layers of a translator read would take pairs of sentences.
 int convert_translator(const fs::path& directory, const ConversionCall& conversion, const Destination& to) {
   HS_CHECK(conversion.options.sample_text.empty(), directory.string(),
            " translates: its layers are converted by their weights; leave --sample-text out");

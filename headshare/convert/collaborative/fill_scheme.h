@@ -20,7 +20,7 @@ class SchemeFiller {
 
   bool has(const std::string& name) const { return parameters_.count(name) > 0; }
 
-  // As many values as the parameter has, in its order.
+  // `values` are as many as the parameter has, in its order.
   void set(const std::string& name, const Tensor& values) {
     const Tensor& parameter = parameters_.at(name);
     parameter.copy_(values.reshape(parameter.sizes()));

@@ -48,7 +48,7 @@ PairFormat format_of(const PairFiles& files, PairFormat chosen) {
   return PairFormat::kJsonLines;
 }
 
-// Whether some part has both sides in one file, whose texts have names.
+// Tells whether some part has both sides in one file, whose texts have names.
 bool any_names(const PairOptions& options) {
   const PairFiles* parts[] = {&options.train, &options.validation, &options.test};
   return std::any_of(std::begin(parts), std::end(parts),

@@ -22,7 +22,7 @@ class PairTextTest : public PairTest {
     return path;
   }
 
-  // What reading the files says.
+  // Returns what reading the files says.
   static std::string refusal(const PairFiles& files, const PairOptions& options = {}) {
     return error_message([&] { read_all(files, options); });
   }

@@ -1,4 +1,4 @@
-// What the kinds of tokenizers share with one another, and users of a tokenizer do not need.
+// The kinds of tokenizers share this with one another; users of a tokenizer do not need it.
 #pragma once
 
 #include "headshare/text/interface/tokenizer.h"
