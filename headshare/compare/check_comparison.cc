@@ -31,8 +31,8 @@ void check_setting(const ComparisonOptions& options) {
 }
 
 // Returns the options of every model that is compared, each with its variant and setting.
-std::vector<TaskOptions> options_of_models(const ComparisonOptions& options) {
-  std::vector<TaskOptions> models;
+std::vector<ComparisonOptions> options_of_models(const ComparisonOptions& options) {
+  std::vector<ComparisonOptions> models;
   for (const SweepSetting& setting : sweep_settings(options)) {
     const ComparisonOptions set = with_setting(options, setting);
     for (const Variant& one : chosen_variants(set)) models.push_back(with_variant(set, one));
@@ -44,16 +44,12 @@ std::vector<TaskOptions> options_of_models(const ComparisonOptions& options) {
 
 IdleOptions idle_options(const ComparisonOptions& options) {
   std::optional<IdleOptions> idle;
-  for (const SweepSetting& setting : sweep_settings(options)) {
-    const ComparisonOptions set = with_setting(options, setting);
-    for (const Variant& variant : chosen_variants(set)) {
-      const ComparisonOptions one = with_variant(set, variant);
-      const IdleOptions more = idle_options(one, one.train);
-      if (!idle) idle = more;
-      std::erase_if(*idle, [&](const IdleOption& before) {
-        return std::none_of(more.begin(), more.end(), [&](const IdleOption& now) { return now.name == before.name; });
-      });
-    }
+  for (const ComparisonOptions& one : options_of_models(options)) {
+    const IdleOptions more = idle_options(one, one.train);
+    if (!idle) idle = more;
+    std::erase_if(*idle, [&](const IdleOption& before) {
+      return std::none_of(more.begin(), more.end(), [&](const IdleOption& now) { return now.name == before.name; });
+    });
   }
   if (options.until_decided == 0) idle->push_back({"max-seeds", "is about --until-decided, which is not given"});
   return *idle;
@@ -63,7 +59,8 @@ void check_comparison(const ComparisonOptions& options) {
   check_embeddings(options);
   const ComparisonOptions one =
       options.embeddings.empty() ? options : with_variant(options, chosen_variants(options).front());
-  check_task(one, preset_options(options.task, options.preset, options), options_of_models(options));
+  const std::vector<ComparisonOptions> models = options_of_models(options);
+  check_task(one, preset_options(options.task, options.preset, options), {models.begin(), models.end()});
   comparison_method(options).check(options);
   check_scheme_steps(options);
   if (options.until_decided > 0) check_seeds_to_add(options);

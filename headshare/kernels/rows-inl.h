@@ -79,7 +79,7 @@ void dots(const T* x, int64_t stride, const T* y, int64_t y_stride, int64_t rows
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < rows; r += 4) {
-    // Where fewer than four rows are left, the last row is done again.
+    // The last row is done again where fewer than four are left.
     const T *a[4], *b[4];
     for (int64_t k = 0; k < 4; ++k) {
       a[k] = x + std::min(r + k, rows - 1) * stride;

@@ -35,7 +35,7 @@ class Scratch {
     return piece;
   }
 
-  // How many bytes `take_pieces(Scratch&)` takes; the pieces that it gets are nowhere.
+  // Returns how many bytes `take_pieces(Scratch&)` takes; the pieces that it gets are nowhere.
   template <typename Take>
   static size_t size_of(const Take& take_pieces) {
     Scratch measuring(nullptr);

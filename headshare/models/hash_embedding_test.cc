@@ -124,7 +124,7 @@ TEST(HashEmbedding, RowsAndGradientsAreThoseOfTheFormulas) {
   }
 }
 
-// As in the authors' code, hash-pool drops rows that chunks picked and hash-add entries of its matrices; the other
+// Hash-pool drops rows that chunks picked, and hash-add entries of its matrices, as in the authors' code; the other
 // kinds drop nothing.
 TEST(HashEmbedding, DropoutIsWhereTheAuthorsHaveIt) {
   const std::string text = "the brown fox";

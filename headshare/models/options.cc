@@ -207,7 +207,7 @@ Fields stored_fields(EncoderOptions& o) {
 }
 
 DecoderOptions resolve(DecoderOptions o) {
-  // As in GPT-2, weights whose output is added to the residual stream start smaller, by the number of additions.
+  // Weights whose output is added to the residual stream start smaller, by the number of additions, as in GPT-2.
   resolve_shared(o, o.init_deviation / std::sqrt(2.0 * static_cast<double>(o.layers)));
   return o;
 }

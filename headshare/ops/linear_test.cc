@@ -110,7 +110,7 @@ TEST(Linear, PackedWeightsGiveTheSameBits) {
   EXPECT_FALSE(equal_all());  // with gradients weights are read anew
 }
 
-// What is kept and handed on is bfloat16; between, nothing is rounded.
+// Values that are kept and handed on are bfloat16; between, nothing is rounded.
 TEST(Linear, UnderAutocastProductsWidenWhereThatIsFaster) {
   const Tensor weight = random_tensor({150, 130}, 2, at::kFloat).requires_grad_();
   const Tensor bias = random_tensor({150}, 3, at::kFloat).requires_grad_();

@@ -109,7 +109,7 @@ int run_analyze(const Words& words) {
   const std::optional<OutputFile> page = page_file(options);
   catch_interrupts();
   const HeadAnalysis analysis = analyze(options);
-  // What cannot fail comes first: a page that cannot be written loses nothing.
+  // The text comes first, so that a page that cannot be written loses nothing.
   options.json ? print_json(to_json(analysis).dump(2) + "\n") : print_styled(analysis_text(analysis));
   if (page) {
     page->write(analysis_page(analysis));
