@@ -3,27 +3,29 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
 
 namespace headshare {
 
-Gqa::Gqa(const AttentionOptions& options, int64_t groups)
+Gqa::Gqa(const AttentionOptions& options, const HeadCounts& counts)
     : Scheme(options),
-      groups_(groups),
-      query_(projection("query", H() * D())),
-      key_(key_projection("key", groups * D())),
-      value_(projection("value", groups * D())),
+      counts_(counts),
+      query_(projection("query", counts.query * D())),
+      key_(key_projection("key", counts.key * D())),
+      value_(projection("value", counts.value * D())),
       output_(output_projection()) {}
 
 Tensor Gqa::project_queries(const Tensor& x, int64_t first) const {
-  return rotated(normed_query(split_heads(query_->forward(x), H())), first);
+  return rotated(normed_query(split_heads(query_->forward(x), counts_.query)), first);
 }
 
 Memory Gqa::project_memory(const Tensor& y, int64_t first) const {
-  return {rotated(normed_key(split_heads(key_->forward(y), groups_)), first),
-          split_heads(without_bias(value_, y), groups_)};
+  return {rotated(normed_key(split_heads(key_->forward(y), counts_.key)), first),
+          split_heads(without_bias(value_, y), counts_.value)};
 }
 
 HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory, Form) const {
@@ -32,28 +34,63 @@ HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory, Form) const {
 
 Tensor Gqa::merge(const Posed&, const Tensor& heads, const Tensor& live) const {
   Tensor bias;
-  if (value_->bias.defined()) bias = value_->bias.view({groups_, D()}).repeat_interleave(H() / groups_, 0);
+  if (value_->bias.defined()) {
+    bias = value_->bias.view({counts_.value, D()}).repeat_interleave(H() / counts_.value, 0);
+  }
   return output_->forward(join_heads(add_value_offset(heads, bias, live)));
 }
 
+// Heads that read the same maps are one head, whose output maps add up. Where all heads compare the same, what they do
+// between averaging and output is one map of E x E.
 AttentionCost Gqa::own_cost() const {
-  const int64_t parameters = 2 * E() * H() * D() + 2 * E() * groups_ * D();
-  return {.parameters = parameters, .effective = parameters, .cache_elements = 2 * groups_ * D()};
+  const int64_t comparisons = E() * D() * (counts_.query + counts_.key), values = E() * D() * counts_.value;
+  const int64_t parameters = comparisons + values + E() * H() * D();
+  const bool one_comparison = counts_.query == 1 && counts_.key == 1 && !heads_differ();
+  const int64_t outputs = E() * D() * (heads_differ() ? H() : distinct_heads());
+  const int64_t after = one_comparison ? std::min(values + outputs, E() * E()) : values + outputs;
+  return {.parameters = parameters,
+          .effective = comparisons + after,
+          .cache_elements = (counts_.key + counts_.value) * D()};
+}
+
+int64_t Gqa::distinct_heads() const {
+  std::set<std::array<int64_t, 3>> heads;
+  for (int64_t h = 0; h < H(); ++h) {
+    heads.insert({h * counts_.query / H(), h * counts_.key / H(), h * counts_.value / H()});
+  }
+  return static_cast<int64_t>(heads.size());
 }
 
 namespace {
 namespace gqa {
 
-std::shared_ptr<Scheme> make(const AttentionOptions& options) {
-  return std::make_shared<Gqa>(options, groups_of(options));
+HeadCounts counts_of(const AttentionOptions& resolved) {
+  const GqaOptions& own = resolved.own.get<GqaOptions>();
+  return {.query = own.query_heads.value_or(resolved.heads),
+          .key = own.key_heads.value_or(*own.groups),
+          .value = own.value_heads.value_or(*own.groups)};
 }
 
-std::string sizes(const AttentionOptions& options) { return join_text(groups_of(options), " groups"); }
+std::shared_ptr<Scheme> make(const AttentionOptions& options) {
+  return std::make_shared<Gqa>(options, counts_of(options));
+}
+
+std::string sizes(const AttentionOptions& options) {
+  const HeadCounts counts = counts_of(options);
+  if (counts.query == options.heads && counts.key == counts.value) return join_text(counts.key, " groups");
+  return join_text("query heads ", counts.query, ", key heads ", counts.key, ", value heads ", counts.value);
+}
 
 Fields fields(GqaOptions& o) {
-  return {field("groups", &o.groups,
-                "key/value groups of gqa; auto: the smallest divisor of heads >= max(2, heads / 4)",
-                {.min = 1, .max = 1 << 16, .aliases = {"num-key-value-heads"}})};
+  const auto count = [](const std::string& name, std::optional<int64_t>* target, const std::string& help) {
+    return field(name, target, help, {.min = 1, .max = 1 << 16, .since = 10});
+  };
+  return {
+      field("groups", &o.groups, "key/value groups of gqa; auto: the smallest divisor of heads >= max(2, heads / 4)",
+            {.min = 1, .max = 1 << 16, .aliases = {"num-key-value-heads"}}),
+      count("query-heads", &o.query_heads, "query maps of gqa, which heads share; auto: one for each head"),
+      count("key-heads", &o.key_heads, "key maps of gqa; auto: one for each group"),
+      count("value-heads", &o.value_heads, "value maps of gqa; auto: one for each group")};
 }
 
 // Returns the smallest divisor of `heads` that is at least max(2, heads / 4).
@@ -73,6 +110,16 @@ void fill_in(AttentionOptions* options) {
            " groups; set --groups to a divisor of ", heads);
 }
 
+std::string why_not(const AttentionOptions& resolved) {
+  const HeadCounts counts = counts_of(resolved);
+  for (const auto& [name, count] : {std::pair("query", counts.query), {"key", counts.key}, {"value", counts.value}}) {
+    if (resolved.heads % count == 0) continue;
+    return join_text(name, "-heads must divide heads: ", resolved.heads, " heads, ", count, " maps; set --", name,
+                     "-heads to a divisor of ", resolved.heads);
+  }
+  return "";
+}
+
 }  // namespace gqa
 }  // namespace
 
@@ -84,6 +131,7 @@ SchemeRecord gqa_scheme() {
           .paper = "Ainslie et al., 2023",
           .make = gqa::make,
           .options = options,
+          .why_not = gqa::why_not,
           .sizes = gqa::sizes};
 }
 

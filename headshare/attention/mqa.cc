@@ -8,7 +8,9 @@ namespace headshare {
 namespace {
 namespace mqa {
 
-std::shared_ptr<Scheme> make(const AttentionOptions& options) { return std::make_shared<Gqa>(options, /*groups=*/1); }
+std::shared_ptr<Scheme> make(const AttentionOptions& options) {
+  return std::make_shared<Gqa>(options, HeadCounts{.query = options.heads, .key = 1, .value = 1});
+}
 
 }  // namespace mqa
 }  // namespace

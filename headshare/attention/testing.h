@@ -88,11 +88,14 @@ class NaiveLayer {
   Tensor query(const Tensor& projected) const { return normed("query_norm.weight", projected); }
   Tensor key(const Tensor& projected) const { return normed("key_norm.weight", projected); }
 
+  // Returns the map of head h of a projection that has `count` maps, each of which neighbouring heads share.
+  Tensor shared(const std::string& name, int64_t count, int64_t h, const Tensor& x) const {
+    return part(affine(name, x), h / (options_.heads / count), count);
+  }
+
   // Returns a head with a query map of its own and the key and value map of its group.
   NaiveHead grouped(int64_t groups, int64_t h, const Tensor& x, const Tensor& y) const {
-    const int64_t group = h / (options_.heads / groups);
-    return {query(own("query", h, x)), key(part(affine("key", y), group, groups)),
-            part(affine("value", y), group, groups)};
+    return {query(own("query", h, x)), key(shared("key", groups, h, y)), shared("value", groups, h, y)};
   }
 
  private:

@@ -21,10 +21,10 @@ namespace headshare {
 // gated feed-forward sub-layers and normed queries and keys, version 5 key widths that differ between layers, complex
 // mixing and poolers with ReLU, version 6 layers that share their parameters and factorised embeddings, version 7
 // hashed embeddings and three-way heads, version 8 hashed embeddings that read letters, version 9 encoder-decoders and
-// SiLU. Models are written as the first version that has what they need, which older programs read. Options
-// (FieldOptions::since), schemes (SchemeRecord::since) and kinds of models (ModelKind::since) say which version brought
-// them.
-inline constexpr int64_t kModelFormatVersion = 9;
+// SiLU, version 10 query, key and value heads of gqa that differ in number. Models are written as the first version
+// that has what they need, which older programs read. Options (FieldOptions::since), schemes (SchemeRecord::since) and
+// kinds of models (ModelKind::since) say which version brought them.
+inline constexpr int64_t kModelFormatVersion = 10;
 inline constexpr int64_t kSiluFormatVersion = 9;
 
 // config.json of a diagnostic task's model (tasks/diagnostics) has this format, known here so that the Error can say

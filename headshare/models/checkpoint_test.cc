@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include "headshare/attention/gqa.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/feed_forward.h"
 #include "headshare/models/testing.h"
@@ -137,6 +138,21 @@ TEST_F(CheckpointTest, SiluComesBackAndAsksForANewerProgram) {
   EXPECT_EQ(load_model(path()).model->options().activation, ActivationKind::kSilu);
   const Tensor x = at::linspace(-3, 3, 7);
   EXPECT_LT(distance(activate(ActivationKind::kSilu, x), x / (1 + (-x).exp())), 1e-6);
+}
+
+TEST_F(CheckpointTest, HeadCountsOfGqaComeBackAndAskForANewerProgram) {
+  DecoderOptions options = small_options("gqa");
+  options.vocabulary = 256;
+  save_model(path(), small_decoder(options), &bytes_);
+  EXPECT_EQ(config()["format_version"], 1) << "older programs read gqa";
+  fs::remove_all(path());
+  options.attention.own.get<GqaOptions>().query_heads = 1;
+  const Decoder model = small_decoder(options);
+  save_model(path(), model, &bytes_);
+  EXPECT_EQ(config()["format_version"], 10);
+  const at::NoGradGuard no_grad;
+  const Tensor ids = random_ids(2, 7, 256);
+  EXPECT_TRUE(same_bits(load_model(path()).model->hidden(ids), model->hidden(ids)));
 }
 
 TEST_F(CheckpointTest, HeadsOfTasksComeBack) {
