@@ -214,17 +214,22 @@ std::string write_tokenizer(const fs::path& path, const Tokenizer& tokenizer) {
 
 }  // namespace
 
-void save_model(const fs::path& directory, const ModelOptions& options, const torch::nn::Module& model,
-                const Tokenizer* tokenizer, const Tokenizer* source) {
+nlohmann::json model_config(const ModelOptions& options) {
   const ModelKind& kind = options.kind();
-  if (source != nullptr) check_source_vocabulary(*source, options, "the source's tokenizer");
-  if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
-  make_directories(directory);
   nlohmann::json config = {{"format", "headshare"}};
   if (&kind != &kind_of<DecoderOptions>()) config["kind"] = kind.name();  // the first version had no other kind
   kind.note_more(options, &config);
   config["model"] = stored_option_values(options);
   config["format_version"] = leave_out_unused(options, &config["model"]);
+  return config;
+}
+
+void save_model(const fs::path& directory, const ModelOptions& options, const torch::nn::Module& model,
+                const Tokenizer* tokenizer, const Tokenizer* source) {
+  if (source != nullptr) check_source_vocabulary(*source, options, "the source's tokenizer");
+  if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
+  make_directories(directory);
+  nlohmann::json config = model_config(options);
   if (source != nullptr) config[kSourceTokenizerHash] = write_tokenizer(directory / kSourceTokenizerFile, *source);
   if (tokenizer != nullptr) config[kTokenizerHash] = write_tokenizer(directory / kTokenizerFile, *tokenizer);
   write_tensors(directory / "model.safetensors", model_tensors(model), {{"format", "pt"}});
@@ -282,18 +287,22 @@ const ModelKind& stored_kind(const nlohmann::json& config, const std::string& wh
 
 ModelOptions read_options(const fs::path& checkpoint) {
   const fs::path path = checkpoint / "config.json";
-  const nlohmann::json config = read_json_file(path, kMostConfigBytes);
+  return options_of_config(read_json_file(path, kMostConfigBytes), path.string());
+}
+
+ModelOptions options_of_config(const nlohmann::json& config, const std::string& where) {
+  HS_CHECK(config.is_object(), where, " is no JSON object");
   const nlohmann::json format = config.value("format", nlohmann::json());
-  HS_CHECK(format != kDiagnosticFormat, path.string(), " belongs to a model of the diagnostic task ",
+  HS_CHECK(format != kDiagnosticFormat, where, " belongs to a model of the diagnostic task ",
            config.value("task", nlohmann::json()).dump(),
            ", which has no text and no tokenizer: only `headshare compare --task` trains and scores such models");
-  HS_CHECK(format == "headshare", path.string(),
+  HS_CHECK(format == "headshare", where,
            " is not a headshare model; convert a Hugging Face model with `headshare convert --from hf`");
   const nlohmann::json version = config.value("format_version", nlohmann::json());
-  HS_CHECK(version.is_number_integer() && version >= 1, path.string(), " has no valid format_version");
-  HS_CHECK(version <= kModelFormatVersion, path.string(), " has format version ", version.dump(),
+  HS_CHECK(version.is_number_integer() && version >= 1, where, " has no valid format_version");
+  HS_CHECK(version <= kModelFormatVersion, where, " has format version ", version.dump(),
            "; this headshare reads up to ", kModelFormatVersion, ": use a newer one");
-  return parse_options(stored_kind(config, path.string()), config, path.string());
+  return parse_options(stored_kind(config, where), config, where);
 }
 
 void check_weights(const fs::path& checkpoint, const ModelOptions& options) {

@@ -147,4 +147,11 @@ fs::path find_checkpoint(const fs::path& path);
 // Reads the model options in a directory's config.json and resolves them.
 ModelOptions read_options(const fs::path& checkpoint);
 
+// Returns what config.json says of a model's options: the format, its version, the kind and the options.
+nlohmann::json model_config(const ModelOptions& options);
+
+// Reads what model_config() returned, of this version or an earlier one, and resolves the options. `where` leads the
+// Error.
+ModelOptions options_of_config(const nlohmann::json& config, const std::string& where);
+
 }  // namespace headshare

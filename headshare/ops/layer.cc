@@ -9,6 +9,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/rng.h"
+#include "headshare/ops/declare_with.h"
 
 namespace headshare {
 namespace {
@@ -18,7 +19,15 @@ c10::Device& declare_device() {
   return device;
 }
 
+ParameterMaker& parameter_maker() {
+  thread_local ParameterMaker maker;
+  return maker;
+}
+
 }  // namespace
+
+DeclareWith::DeclareWith(ParameterMaker make) : before_(std::exchange(parameter_maker(), std::move(make))) {}
+DeclareWith::~DeclareWith() { parameter_maker() = std::move(before_); }
 
 DeclareOn::DeclareOn(c10::Device device) : before_(declare_device()) { declare_device() = device; }
 DeclareOn::~DeclareOn() { declare_device() = before_; }
@@ -34,7 +43,10 @@ UsedAs::~UsedAs() {
 }
 
 Tensor Layer::declare(const std::string& name, at::IntArrayRef sizes, Init init, Decay decay, Role role) {
-  const Tensor tensor = register_parameter(name, at::empty(sizes, at::device(declare_device())));
+  const ParameterMaker& maker = parameter_maker();
+  // register_parameter() would make a leaf of every tensor.
+  const Tensor tensor = maker ? parameters_.insert(name, maker(sizes))
+                              : register_parameter(name, at::empty(sizes, at::device(declare_device())));
   declared_.push_back({name, tensor, init, decay, role});
   return tensor;
 }

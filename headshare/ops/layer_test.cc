@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/error.h"
+#include "headshare/ops/declare_with.h"
 #include "headshare/ops/linear.h"
 #include "headshare/ops/testing.h"
 
@@ -214,6 +215,25 @@ TEST_F(Dropout, IsKeyedOnCudaToo) {
   const Tensor before = dropout(x, 0.3, *model_.inner);
   EXPECT_TRUE(at::equal(before, dropout(x, 0.3, *model_.inner)));
   EXPECT_FALSE(at::equal(before, dropout(x, 0.3, *model_.inner, /*part=*/1)));
+}
+
+TEST(DeclareWith, LayersTakeTheTensorsThatTheyAreGiven) {
+  std::vector<Tensor> given;
+  const auto make = [&](at::IntArrayRef sizes) {
+    given.push_back(at::ones(sizes).requires_grad_());
+    return given.back() * 2;  // no leaf
+  };
+  std::shared_ptr<Inner> layer;
+  {
+    const DeclareWith with(make);
+    layer = std::make_shared<Inner>(4);
+  }
+  ASSERT_EQ(given.size(), 3U);
+  EXPECT_THAT(names_of(*layer), ElementsAre("weight", "gain", "idle"));
+  EXPECT_FALSE(layer->weight.is_leaf());
+  layer->weight.sum().backward();
+  EXPECT_TRUE(given[0].grad().eq(2).all().item<bool>());
+  EXPECT_TRUE(std::make_shared<Inner>(4)->weight.is_leaf()) << "afterwards layers make their own again";
 }
 
 }  // namespace

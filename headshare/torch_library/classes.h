@@ -1,0 +1,12 @@
+// What the library registers with torch, class by class.
+#pragma once
+
+#include <torch/library.h>
+
+namespace headshare {
+
+void register_tokenizer(torch::Library* library);
+void register_attention_layer(torch::Library* library);
+void register_model(torch::Library* library);  // names Tokenizer, which is registered before
+
+}  // namespace headshare

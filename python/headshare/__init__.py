@@ -1,0 +1,1 @@
+from headshare.models import load

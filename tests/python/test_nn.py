@@ -1,0 +1,238 @@
+"""headshare.nn against torch.nn.MultiheadAttention, and what users do with modules."""
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+from headshare.nn import SharedHeadAttention
+
+SCHEMES = ["mha", "gqa", "mqa", "sha", "skv", "el_shared", "el_lossless", "mhe_add", "mhe_mul", "collaborative"]
+
+
+def sample(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def pair(**options):
+    """Returns torch's layer with biases that are not 0, and ours with its weights."""
+    torch.manual_seed(0)
+    source = nn.MultiheadAttention(16, 4, **options)
+    with torch.no_grad():
+        for one in source.parameters():
+            one.copy_(torch.randn_like(one) * 0.3)
+    return source, SharedHeadAttention.from_torch(source)
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_mha_is_torchs(batch_first, bias):
+    theirs, ours = pair(batch_first=batch_first, bias=bias)
+    x, memory = sample(3, 5, 16), sample(3, 7, 16, seed=1)
+    if not batch_first:
+        x, memory = x.transpose(0, 1), memory.transpose(0, 1)
+    padding = torch.arange(7) >= torch.tensor([[7], [4], [1]])
+    causal = nn.Transformer.generate_square_subsequent_mask(5)
+    for arguments, options in (
+        ((x, x, x), {}),
+        ((x, memory, memory), {}),
+        ((x, memory, memory), {"key_padding_mask": padding}),
+        ((x, x, x), {"attn_mask": causal, "is_causal": True}),
+        ((x, x, x), {"attn_mask": causal}),
+        ((x, x, x), {"attn_mask": causal == float("-inf"), "key_padding_mask": padding[:, :5]}),
+    ):
+        expected, weights = theirs(*arguments, **options, need_weights=True)
+        output, where = ours(*arguments, **options, need_weights=True)
+        close(output, expected)
+        close(where, weights)
+        every = ours(*arguments, **options, need_weights=True, average_attn_weights=False)[1]
+        assert every.shape == (3, 4, *weights.shape[1:])
+        assert ours(*arguments, **options)[1] is None
+
+
+def test_gradients_are_torchs():
+    theirs, ours = pair(batch_first=True)
+    x = [sample(2, 5, 16).requires_grad_() for _ in range(2)]
+    theirs(x[0], x[0], x[0])[0].square().sum().backward()
+    ours(x[1])[0].square().sum().backward()
+    close(x[1].grad, x[0].grad)
+    close(ours.query.weight.grad, theirs.in_proj_weight.grad[:16])
+    close(ours.value.bias.grad, theirs.in_proj_bias.grad[32:])
+    close(ours.output.weight.grad, theirs.out_proj.weight.grad)
+    assert not ours.key.bias.requires_grad  # softmax cancels it
+
+
+def test_a_query_that_sees_nothing_gives_the_output_bias():
+    theirs, ours = pair(batch_first=True)
+    x = sample(1, 3, 16)
+    hidden = torch.ones(1, 3, dtype=torch.bool)
+    output = ours(x, key_padding_mask=hidden)[0]
+    close(output, ours.output.bias.expand(1, 3, 16))
+    close(output, theirs(x, x, x, key_padding_mask=hidden, need_weights=False)[0])
+
+
+def test_one_sequence_without_a_batch():
+    theirs, ours = pair()
+    x = sample(5, 16)
+    expected, weights = theirs(x, x, x)
+    output, where = ours(x, x, x, need_weights=True)
+    close(output, expected)
+    close(where, weights)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_learns_decodes_and_is_copied(scheme):
+    torch.manual_seed(1)
+    layer = SharedHeadAttention(16, 4, scheme=scheme, batch_first=True, init_deviation=0.3, output_deviation=0.3)
+    x = sample(2, 6, 16)
+    output, _ = layer(x, is_causal=True)
+    output.square().sum().backward()
+    for name, one in layer.named_parameters():
+        assert one.requires_grad == (one.grad is not None), name
+    # Token by token gives the same, and the cache holds what `cost` says.
+    cache, steps = None, []
+    for token in x.split(1, dim=1):
+        step, cache = layer.decode(token, cache)
+        steps.append(step)
+    torch.testing.assert_close(torch.cat(steps, 1), output, rtol=1e-4, atol=1e-5)
+    assert sum(one.shape[1] * one.shape[3] for one in cache) == layer.cost["cache_elements"]
+    cost = layer.cost
+    assert cost["parameters"] + cost["biases"] == sum(one.numel() for one in layer.parameters())
+    # Copies share nothing and compute the same.
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert torch.equal(twin(x, is_causal=True)[0], output)
+        with torch.no_grad():
+            twin.output.weight.zero_()
+        assert torch.equal(layer(x, is_causal=True)[0], output)
+
+
+def test_state_dict_names_are_stable():
+    names = {
+        scheme: sorted(name for name in SharedHeadAttention(16, 4, scheme=scheme, bias=False).state_dict())
+        for scheme in ("mqa", "mhe_mul", "collaborative")
+    }
+    plain = ["key.weight", "output.weight", "query.weight", "value.weight"]
+    assert names["mqa"] == plain
+    assert names["mhe_mul"] == sorted([*plain, "query_embedding", "key_embedding", "value_embedding"])
+    assert names["collaborative"] == sorted([*plain, "mixing"])
+
+
+def test_the_state_is_saved_and_loaded():
+    torch.manual_seed(2)
+    layer, other = (SharedHeadAttention(16, 4, scheme="mhe_add") for _ in range(2))
+    x = sample(6, 2, 16)
+    assert not torch.equal(layer(x)[0], other(x)[0])
+    file = io.BytesIO()
+    torch.save(layer.state_dict(), file)
+    file.seek(0)
+    other.load_state_dict(torch.load(file))
+    assert torch.equal(layer(x)[0], other(x)[0])
+
+
+def test_functional_call_and_grad_reach_other_parameters():
+    layer = SharedHeadAttention(16, 4, scheme="mhe_mul", batch_first=True)
+    x = sample(2, 4, 16)
+    doubled = {name: one * 2 for name, one in layer.named_parameters()}
+    output = torch.func.functional_call(layer, doubled, (x,))[0]
+    assert not torch.equal(output, layer(x)[0])
+    for name, one in layer.named_parameters():
+        if not one.requires_grad:
+            continue
+        (gradient,) = torch.autograd.grad(output.square().sum(), one, retain_graph=True)
+        assert gradient.abs().max() > 0, name
+
+
+def test_dropout_follows_torchs_seed():
+    layer = SharedHeadAttention(16, 4, dropout=0.5, scheme="mqa", batch_first=True)
+    x = sample(2, 8, 16)
+
+    def drawn(seed):
+        torch.manual_seed(seed)
+        return layer(x)[0]
+
+    assert torch.equal(drawn(1), drawn(1))
+    assert not torch.equal(drawn(1), drawn(2))
+    layer.eval()
+    assert torch.equal(drawn(1), drawn(2))
+
+
+def test_dtype_moves_and_autocast():
+    layer = SharedHeadAttention(16, 4, scheme="mhe_mul", batch_first=True, init_deviation=0.3)
+    x = sample(2, 5, 16)
+    single = layer(x)[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        half = layer(x)[0]
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), single, rtol=0.1, atol=0.02)
+    double = layer.double()(x.double())[0]
+    assert double.dtype == torch.float64
+    torch.testing.assert_close(double.float(), single, rtol=1e-4, atol=1e-6)
+
+
+def test_a_layer_inside_a_compiled_model():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = SharedHeadAttention(16, 4, scheme="mhe_add", batch_first=True)
+
+        def forward(self, x):
+            return self.attention(x * 2)[0] + x
+
+    net, x = Net(), sample(2, 5, 16)
+    compiled = torch.compile(net, backend="eager")
+    close(compiled(x), net(x))
+    compiled(x).sum().backward()
+    assert net.attention.query.weight.grad is not None
+
+
+def test_positions():
+    x, order = sample(1, 6, 16), torch.tensor([2, 0, 1, 3, 5, 4])
+    for options in ({"rotary": True}, {"alibi": True}):
+        layer = SharedHeadAttention(16, 4, scheme="mqa", batch_first=True, init_deviation=0.5, **options)
+        moved = layer(x[:, order])[0]
+        assert (moved - layer(x)[0][:, order]).abs().max() > 1e-4, options  # order matters
+
+
+@pytest.mark.parametrize(
+    "arguments, options, message",
+    [
+        ((16, 3), {}, "heads must divide d-model"),
+        ((16, 4), {"scheme": "mhe_adds"}, "did you mean 'mhe_add'"),
+        ((16, 4), {"groups": 2}, "groups matters only to the scheme gqa"),
+        ((16, 4), {"no_such": 2}, "no-such"),
+        ((16, 4), {"kdim": 8}, "kdim 8"),
+        ((16, 4), {"add_bias_kv": True}, "add tokens"),
+        ((16, 4), {"rotary": True, "alibi": True}, "not both"),
+        ((16, 4), {"dropout": 2.0}, "dropout"),
+    ],
+)
+def test_impossible_options_are_refused(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        SharedHeadAttention(*arguments, **options)
+
+
+def test_bad_input_is_refused_with_both_numbers():
+    layer = SharedHeadAttention(16, 4, batch_first=True)
+    x, memory = sample(2, 5, 16), sample(3, 5, 16)
+    for bad, message in (
+        (lambda: layer(x[..., :8]), r"\[2, 5, 8\].*16"),
+        (lambda: layer(x.long()), "floating-point"),
+        (lambda: layer(x, x, x * 1), "one memory"),
+        (lambda: layer(x, x), "one memory"),
+        (lambda: layer(x, attn_mask=torch.zeros(5, 5)), "causal mask"),
+        (lambda: layer(x, attn_mask=torch.ones(4, 5, dtype=torch.bool)), r"\[4, 5\]"),
+        (lambda: layer(x, key_padding_mask=torch.zeros(2, 6, dtype=torch.bool)), r"\[2, 6\].*\[2, 5\]"),
+        (lambda: layer(x, key_padding_mask=torch.full((2, 5), 0.5)), "0 and -inf"),
+        (lambda: layer(x, memory, memory), "2 sequences, the memory 3"),
+        (lambda: layer(x, memory[:2], memory[:2], is_causal=True), "no causal order"),
+        (lambda: layer.to("meta")(x), "meta"),
+    ):
+        with pytest.raises((ValueError, RuntimeError), match=message):
+            bad()
