@@ -2,12 +2,7 @@
 executed, in order, in one folder that holds nothing but `text.txt` (CPython's manual: the user's own
 text), with build/ on the PATH; a ```text block right after it must be what it prints.
 
-How output is compared, line by line, with runs of blanks counting as one:
-- a line of `...` stands for any number of lines, `...` within a line for any text;
-- numbers that vary match any number: those with a decimal point, and those before a unit of time,
-  speed or memory (12 s, 3400 tokens/s, 512 MiB); bars and dashes of tables match any length;
-- everything else, whole numbers too, must be equal.
-Only standard output counts: progress goes to standard error.
+tests/printed_output.py says how output is compared. Only standard output counts: progress goes to standard error.
 """
 
 import os
@@ -17,16 +12,11 @@ import sys
 
 import pytest
 from conftest import ROOT, run_command
+from printed_output import BLOCK, assert_prints
 
 pytestmark = pytest.mark.slow
 
 SETUP = re.compile(r"\s*(make|git clone|cd|sudo)\b|\s*(#.*)?$")
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
-UNIT = r"(?:ms|s|min|h|[KMGT]i?B|B|tok(?:ens)?/s|steps/s|MB/s|GB/s|x)\b|%"
-VARYING = re.compile(rf"{NUMBER}(?=\s?(?:{UNIT}))|[-+]?\d[\d,]*\.\d+(?:e[-+]?\d+)?")
-
-
 def blocks(text):
     """Yields (line, commands, expected output or None) of each block to run."""
     found = [(match, *match.groups()) for match in BLOCK.finditer(text)]
@@ -39,34 +29,6 @@ def blocks(text):
             if len(between.strip().splitlines()) <= 1:  # at most a line of words
                 expected = found[index + 1][2]
         yield text[: match.start()].count("\n") + 1, body, expected
-
-
-def line_pattern(line):
-    pattern = ""
-    for part in re.split(r"(\.\.\.)", " ".join(line.split())):
-        if part == "...":
-            pattern += ".*"
-            continue
-        position = 0
-        for number in VARYING.finditer(part):
-            pattern += re.escape(part[position : number.start()]) + NUMBER
-            position = number.end()
-        pattern += re.escape(part[position:])
-    pattern = re.sub(r"(?:\\-|─|━|=){3,}", r"[-─━=]+", pattern)
-    return pattern
-
-
-def output_pattern(expected):
-    pattern = ""
-    for line in expected.rstrip().splitlines():
-        pattern += r"(?:.*\n)*?" if line.strip() == "..." else line_pattern(line) + r"\n"
-    return re.compile(pattern)
-
-
-def assert_prints(expected, actual):
-    plain = "".join(" ".join(line.split()) + "\n" for line in actual.rstrip().splitlines())
-    if not output_pattern(expected).fullmatch(plain):
-        pytest.fail(f"The page promises\n\n{expected}\nbut the output is\n\n{actual}", pytrace=False)
 
 
 PAGES = ["README.md", "docs/mathematics.md"]

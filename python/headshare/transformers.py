@@ -1,0 +1,137 @@
+"""headshare's attention kernels below models of Hugging Face's transformers.
+
+    import headshare.transformers
+    model = AutoModelForCausalLM.from_pretrained("gpt2", attn_implementation="headshare")
+
+Importing this module registers the attention *and* its mask: with the attention alone, transformers would pass no mask, and
+padding would be read without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface
+from transformers.masking_utils import (
+    ALL_MASK_ATTENTION_FUNCTIONS,
+    AttentionMaskInterface,
+    bidirectional_mask_function,
+    causal_mask_function,
+)
+
+from headshare import ops
+
+__all__ = ["NAME", "attention", "mask"]
+
+NAME = "headshare"
+
+# What transformers passes to attention of models that need what no kernel here does. The value says "not asked for".
+_REFUSED = {
+    "position_bias": "biases of pairs of positions (T5)",
+    "s_aux": "attention sinks (GPT-OSS)",
+    "softcap": "capped scores (Gemma 2)",
+    "output_attentions": "weights of attention, which no kernel holds",
+    "cache": "continuous batching",
+}
+
+
+def mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int | Tensor = 0,
+    kv_offset: int = 0,
+    mask_function: Callable = causal_mask_function,
+    attention_mask: Tensor | None = None,
+    local_size: int | None = None,
+    device: torch.device | str = "cpu",
+    **_,
+) -> Tensor:
+    """Returns the keys that are no padding, bool [B, S]; [B, 0] where there is none. Never None: then `attention` knows
+    that nobody asked. Causality is the attention's own.
+
+    Raises:
+        ValueError: for masks that are neither causal nor open, by name.
+    """
+    narrow = local_size is not None and kv_length > local_size
+    if narrow or (local_size is None and mask_function not in (causal_mask_function, bidirectional_mask_function)):
+        what = f"a sliding window of {local_size} over {kv_length} keys" if narrow else "packed or custom masks"
+        raise ValueError(f'attn_implementation="{NAME}" has no {what}; use attn_implementation="sdpa" for this model')
+    causal = mask_function is not bidirectional_mask_function
+    if causal and q_length > 1 and not isinstance(q_offset, Tensor) and q_offset + q_length != kv_offset + kv_length:
+        raise ValueError(
+            f"{q_length} queries from position {q_offset} on do not end where {kv_length} keys end: a static cache; "
+            f'use the default cache, or attn_implementation="sdpa"'
+        )
+    if isinstance(q_offset, Tensor):
+        raise ValueError(f'attn_implementation="{NAME}" takes no static cache; leave cache_implementation out')
+    compiling = torch.compiler.is_compiling()  # then no branch may depend on what the mask holds
+    if attention_mask is None or (not compiling and attention_mask.shape[1] == kv_length and attention_mask.all()):
+        return torch.zeros(batch_size, 0, dtype=torch.bool, device=device)
+    return attention_mask[:, -kv_length:].to(device=device, dtype=torch.bool)
+
+
+def attention(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    sliding_window: int | None = None,
+    **kwargs,
+) -> tuple[Tensor, None]:
+    """Attends as transformers asks: query [B, H, T, D], key and value [B, Hk, S, D] -> ([B, T, H, D], no weights).
+
+    Raises:
+        ValueError: for what no kernel does (sinks, soft caps, sliding windows, position biases), and where no mask was
+            made.
+    """
+    for name, what in _REFUSED.items():
+        if kwargs.get(name) is not None and kwargs[name] is not False:
+            raise ValueError(f'attn_implementation="{NAME}" has no {what} ({name}); use "sdpa" or "eager"')
+    length = key.shape[2]
+    if sliding_window is not None and length > sliding_window:
+        raise ValueError(f'attn_implementation="{NAME}" has no sliding window ({sliding_window} of {length} keys)')
+    causal = (getattr(module, "is_causal", True) if is_causal is None else is_causal) and query.shape[2] > 1
+    return (
+        ops.attention(
+            query,
+            key,
+            value,
+            heads=query.shape[1],
+            scale=scaling,
+            causal=causal,
+            visible_keys=_visible(module, attention_mask, causal, length),
+            dropout=dropout,
+            dropout_key=torch.randint(2**63 - 1, (1,), dtype=torch.int64) if dropout > 0 else None,
+        )
+        .transpose(1, 2)
+        .contiguous(),
+        None,
+    )
+
+
+def _visible(module: torch.nn.Module, mask_made: Tensor | None, causal: bool, length: int) -> Tensor | None:
+    if mask_made is None:
+        name = getattr(getattr(module, "config", None), "_attn_implementation", NAME)
+        if causal or ALL_MASK_ATTENTION_FUNCTIONS._global_mapping.get(name) is not mask:
+            raise ValueError(
+                f'no mask was made for attn_implementation="{name}": registered without headshare.transformers.mask, it '
+                "would read padding without a word. Import headshare.transformers, which registers both"
+            )
+        return None  # a model without masks: ViT
+    if mask_made.dim() != 2 or mask_made.dtype != torch.bool or mask_made.shape[1] not in (0, length):
+        raise ValueError(
+            f"attention_mask {list(mask_made.shape)} is a mask of one's own, which only \"sdpa\" and \"eager\" take; padding "
+            f"of {length} keys is bool [B, {length}]"
+        )
+    return mask_made if mask_made.shape[1] else None
+
+
+AttentionInterface.register(NAME, attention)
+AttentionMaskInterface.register(NAME, mask)

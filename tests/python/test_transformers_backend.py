@@ -1,0 +1,159 @@
+"""attn_implementation="headshare": models of transformers train and generate as with sdpa, or say what is missing."""
+
+import pytest
+import torch
+
+import headshare.transformers as backend
+
+transformers = pytest.importorskip("transformers")
+transformers.logging.set_verbosity_error()
+
+SMALL = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+WIDE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+GPT2 = {"n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 4, "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
+MODELS = {
+    "GPT2LMHeadModel": ("GPT2Config", GPT2),
+    "GPTBigCodeForCausalLM": ("GPTBigCodeConfig", {**GPT2, "multi_query": True}),
+    "LlamaForCausalLM": ("LlamaConfig", {**WIDE, "num_key_value_heads": 2}),
+    "BertForMaskedLM": ("BertConfig", {**WIDE, "hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0}),
+}
+
+
+def made(name, implementation="headshare", **changes):
+    config, options = MODELS[name]
+    torch.manual_seed(0)
+    model = getattr(transformers, name)(getattr(transformers, config)(**{**SMALL, **options, **changes}))
+    with torch.no_grad():
+        for one in model.parameters():
+            one.add_(torch.randn_like(one) * 0.1)
+    model.set_attn_implementation(implementation)
+    return model
+
+
+def sample():
+    """Makes ids [3, 20] and their padding, on the left, as generation wants it."""
+    ids = torch.randint(3, 60, (3, 20), generator=torch.Generator().manual_seed(1))
+    return ids, (torch.arange(20) >= torch.tensor([[0], [7], [1]])).long()
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_losses_and_gradients_are_those_of_sdpa(name, padded):
+    ids, padding = sample()
+    padding = padding if padded else None
+    labels = ids if padding is None else ids.masked_fill(padding == 0, -100)
+    found = []
+    for implementation in ("sdpa", "headshare"):
+        model = made(name, implementation).train()
+        loss = model(ids, attention_mask=padding, labels=labels).loss
+        loss.backward()
+        found.append((loss, [one.grad for one in model.parameters() if one.grad is not None]))
+    torch.testing.assert_close(found[1][0], found[0][0], rtol=0, atol=1e-5)
+    assert len(found[0][1]) == len(found[1][1])
+    for expected, one in zip(found[0][1], found[1][1]):
+        torch.testing.assert_close(one, expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "BertForMaskedLM"])
+def test_generation_is_that_of_sdpa(name):
+    ids, padding = sample()
+    texts = [
+        made(name, implementation).eval().generate(
+            ids[:, :9], attention_mask=padding[:, :9], max_new_tokens=12, do_sample=False, eos_token_id=None
+        )
+        for implementation in ("sdpa", "headshare")
+    ]  # fmt: skip
+    assert torch.equal(*texts)
+
+
+def test_a_later_token_changes_nothing_before_it():
+    """Guards against the silent trap: an attention without its mask would not be causal."""
+    ids, _ = sample()
+    model = made("GPT2LMHeadModel").eval()
+    before = model(ids).logits
+    ids[:, 12] = (ids[:, 12] + 1) % 50 + 3
+    after = model(ids).logits
+    assert torch.equal(before[:, :12], after[:, :12])
+    assert not torch.equal(before[:, 12:], after[:, 12:])
+
+
+def test_vision_models_have_no_mask():
+    config = transformers.ViTConfig(**WIDE, image_size=32, patch_size=8)
+    torch.manual_seed(0)
+    model = transformers.ViTForImageClassification(config).eval()
+    images = torch.randn(2, 3, 32, 32)
+    expected = model(images).logits
+    model.set_attn_implementation("headshare")
+    torch.testing.assert_close(model(images).logits, expected, rtol=0, atol=1e-6)
+
+
+def test_dropout_follows_torchs_seed():
+    ids, padding = sample()
+    model = made("GPT2LMHeadModel", attn_pdrop=0.5).train()
+
+    def drawn(seed):
+        torch.manual_seed(seed)
+        return model(ids, attention_mask=padding).logits
+
+    assert torch.equal(drawn(1), drawn(1))
+    assert not torch.equal(drawn(1), drawn(2))
+    model.eval()
+    assert torch.equal(drawn(1), drawn(2))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_compiled_model_is_one_graph(name):
+    ids, padding = sample()
+    model = made(name).eval()
+    expected = model(ids, attention_mask=padding).logits
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(ids, attention_mask=padding).logits, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_an_attention_without_its_mask_is_refused():
+    """Whoever registers the function alone, under another name, is told so."""
+    transformers.AttentionInterface.register("half", backend.attention)
+    ids, padding = sample()
+    for name in ("GPT2LMHeadModel", "BertForMaskedLM"):
+        model = made(name).eval()
+        model.config._attn_implementation = "half"
+        with pytest.raises(ValueError, match='no mask was made for attn_implementation="half"'):
+            model(ids, attention_mask=padding)
+
+
+def refused(message, model, **inputs):
+    with pytest.raises(ValueError, match=message):
+        model(**inputs)
+
+
+def test_what_no_kernel_does_is_refused_by_name():
+    ids, padding = sample()
+    mistral = transformers.MistralConfig(**SMALL, **WIDE, num_key_value_heads=2, sliding_window=8)
+    model = transformers.MistralForCausalLM(mistral).eval()
+    model.set_attn_implementation("headshare")
+    refused("sliding window", model, input_ids=ids)
+    assert model(ids[:, :8]).logits.shape == (3, 8, 60)  # the window holds all
+    gemma = transformers.Gemma2Config(**SMALL, **WIDE, num_key_value_heads=2, head_dim=8, attn_logit_softcapping=50.0)
+    model = transformers.Gemma2ForCausalLM(gemma).eval()
+    model.set_attn_implementation("headshare")
+    refused("softcap", model, input_ids=ids)
+    model = made("BertForMaskedLM").eval()
+    open_mask = torch.ones(3, 1, 20, 20, dtype=torch.bool)
+    refused(r"\[3, 1, 20, 20\]", model, input_ids=ids, attention_mask=open_mask)
+    query = torch.randn(1, 4, 5, 8)
+    for name in ("position_bias", "s_aux"):
+        with pytest.raises(ValueError, match=name):
+            backend.attention(model, query, query, query, torch.zeros(1, 0, dtype=torch.bool), **{name: torch.ones(4)})
+    with pytest.raises(ValueError, match="output_attentions"):
+        backend.attention(model, query, query, query, torch.zeros(1, 0, dtype=torch.bool), output_attentions=True)
+    with pytest.raises(ValueError, match="static cache"):
+        made("LlamaForCausalLM").eval().generate(
+            ids, attention_mask=padding, max_new_tokens=3, cache_implementation="static", disable_compile=True
+        )
+
+
+def test_packed_sequences_are_refused():
+    ids, _ = sample()
+    places = torch.cat([torch.arange(12), torch.arange(8)]).expand(3, 20)
+    refused("packed or custom masks", made("LlamaForCausalLM").eval(), input_ids=ids, position_ids=places,
+            use_cache=False)  # fmt: skip
