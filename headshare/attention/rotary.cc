@@ -23,14 +23,7 @@ struct Turns {
   Tensor cosine, sine;  // [T, D / 2]
 };
 
-struct Angles {
-  int64_t first, tokens, width, period;
-  double base;
-
-  bool operator==(const Angles& other) const = default;
-};
-
-Turns turns_of(const Angles& of, const at::TensorOptions& options) {
+Turns turns_of(const RotaryAngles& of, const at::TensorOptions& options) {
   const auto wide = options.dtype(at::kDouble).requires_grad(false);
   const Tensor exponent = at::arange(of.period / 2, wide) * (-2.0 / static_cast<double>(of.period));
   const Tensor frequency = at::pow(of.base, exponent).repeat({of.width / of.period});              // [D / 2]
@@ -40,8 +33,8 @@ Turns turns_of(const Angles& of, const at::TensorOptions& options) {
 
 // Returns the turns on the CPU, in float32. All layers ask for the same angles in turns, so each thread keeps the last
 // ones.
-const Turns& float_turns(const Angles& angles) {
-  thread_local std::optional<std::pair<Angles, Turns>> last;
+const Turns& float_turns(const RotaryAngles& angles) {
+  thread_local std::optional<std::pair<RotaryAngles, Turns>> last;
   if (!last || last->first != angles) last = {angles, turns_of(angles, at::TensorOptions(at::kFloat))};
   return last->second;
 }
@@ -82,6 +75,21 @@ Tensor turned(const Tensor& x, const Turns& turns) {
   return out;
 }
 
+bool has_rotary(const Tensor& x) {
+  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+}
+
+// Rotates by libtorch's operations.
+Tensor plainly_turned(const Tensor& x, const Turns& turns) {
+  const int64_t half = turns.cosine.size(1), still = x.size(3) - 2 * half;
+  const Tensor a = x.slice(3, still, still + half), b = x.slice(3, still + half);
+  std::vector<Tensor> parts = {a * turns.cosine - b * turns.sine, b * turns.cosine + a * turns.sine};
+  if (still > 0) parts.insert(parts.begin(), x.slice(3, 0, still));
+  return at::cat(parts, 3);
+}
+
+Turns turned_back(const Turns& turns) { return {turns.cosine, -turns.sine}; }
+
 // Rotates in one pass and with one rounding; libtorch's operations make several of each. The gradient turns back.
 class CpuRotate : public torch::autograd::Function<CpuRotate> {
  public:
@@ -92,27 +100,18 @@ class CpuRotate : public torch::autograd::Function<CpuRotate> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    return {turned(gradients[0], {saved[0], -saved[1]}), Tensor(), Tensor()};
+    return {turned(gradients[0], turned_back({saved[0], saved[1]})), Tensor(), Tensor()};
   }
 };
 
-}  // namespace
-
-namespace {
-
 // Turns the last angles.width dimensions.
-Tensor turn_last(const Tensor& x, const Angles& angles) {
+Tensor turn_last(const Tensor& x, const RotaryAngles& angles) {
   HS_DCHECK(angles.period % 2 == 0 && angles.width % angles.period == 0 && angles.width <= x.size(3));
-  if (x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16)) {
+  if (has_rotary(x)) {
     const Turns& turns = float_turns(angles);
     return CpuRotate::apply(x, turns.cosine, turns.sine);
   }
-  const Turns turns = turns_of(angles, x.options());
-  const int64_t still = x.size(3) - angles.width, half = angles.width / 2;
-  const Tensor a = x.slice(3, still, still + half), b = x.slice(3, still + half);
-  std::vector<Tensor> parts = {a * turns.cosine - b * turns.sine, b * turns.cosine + a * turns.sine};
-  if (still > 0) parts.insert(parts.begin(), x.slice(3, 0, still));
-  return at::cat(parts, 3);
+  return plainly_turned(x, turns_of(angles, x.options()));
 }
 
 }  // namespace
@@ -125,6 +124,13 @@ Tensor rotate(const Tensor& x, int64_t first, double base, int64_t period) {
 
 Tensor rotate_last(const Tensor& x, int64_t first, double base, int64_t width) {
   return turn_last(x, {first, x.size(2), width, width, base});
+}
+
+Tensor rotary_pass(const Tensor& x, const RotaryAngles& angles, bool back) {
+  const bool ours = has_rotary(x);
+  const Turns turns = ours ? float_turns(angles) : turns_of(angles, x.options());
+  const Turns by = back ? turned_back(turns) : turns;
+  return ours ? turned(x, by) : plainly_turned(x, by);
 }
 
 }  // namespace headshare

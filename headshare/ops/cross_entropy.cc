@@ -11,6 +11,7 @@
 #include "headshare/kernels/bf16.h"
 #include "headshare/kernels/passes.h"
 #include "headshare/kernels/tiles.h"
+#include "headshare/ops/op_passes.h"
 #include "headshare/ops/parallel.h"
 #include "headshare/ops/precision.h"
 #include "headshare/ops/product.h"
@@ -24,14 +25,6 @@ using torch::autograd::variable_list;
 // A chunk has at most so many scores. Every chunk reads the whole embedding twice and adds to its whole gradient, so
 // that chunks must not be small: of GPT-2's vocabulary 2^25, 128 MiB of float32, are 512 rows.
 constexpr int64_t kMostScores = int64_t{1} << 25;
-
-struct Wanted {
-  bool hidden = false;
-  bool embedding = false;
-  bool bias = false;
-
-  bool any() const { return hidden || embedding || bias; }
-};
 
 struct Found {
   Tensor losses;              // [N], cross entropies
@@ -161,7 +154,7 @@ class Chunks {
     if (rows.bias.defined()) teacher_.bias = rows.bias.to(sum_type(products_));
   }
 
-  Found run(Wanted wanted) {
+  Found run(const LossWants& wanted) {
     const int64_t N = hidden_.size(0);
     const int64_t V = embedding_.size(0);
     const auto sums = hidden_.options().dtype(sum_type(products_));
@@ -229,24 +222,38 @@ Tensor mixed(const Found& found, const Distillation& how) {
   return found.losses * (1 - how.share) + found.divergences * weight;
 }
 
+// Computes the losses and gradients of rows that all have a target.
+LossPass scored_pass(const Tensor& hidden, const Tensor& embedding, const Tensor& bias, const Tensor& targets,
+                     const Teaching& teaching, const LossWants& wants, at::ScalarType products) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
+  const Found found = Chunks(hidden, embedding, bias, targets, products, teaching).run(wants);
+  LossPass pass;
+  if (wants.hidden) pass.hidden = found.hidden_gradient.to(hidden.scalar_type());
+  if (wants.embedding) pass.embedding = found.embedding_gradient.to(embedding.scalar_type());
+  if (wants.bias) pass.bias = found.bias_gradient.to(bias.scalar_type());
+  pass.sum = found.losses.sum();
+  if (!teaching) return pass;
+  pass.plain = pass.sum;
+  pass.sum = mixed(found, teaching.how).sum();
+  return pass;
+}
+
 class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
  public:
   // Returns {the loss} or, with a teacher, {the loss, the plain one}. A Function takes no undefined tensors.
   static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& embedding,
                                const std::optional<Tensor>& bias, const Tensor& targets, const Teaching& teaching) {
-    const Wanted wanted{.hidden = hidden.requires_grad(),
-                        .embedding = embedding.requires_grad(),
-                        .bias = bias.has_value() && bias->requires_grad()};
-    const at::ScalarType products = product_type(hidden);
-    const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
-    const Found found = Chunks(hidden, embedding, bias.value_or(Tensor()), targets, products, teaching).run(wanted);
-    if (wanted.hidden) context->saved_data["hidden"] = found.hidden_gradient.to(hidden.scalar_type());
-    if (wanted.embedding) context->saved_data["embedding"] = found.embedding_gradient.to(embedding.scalar_type());
-    if (wanted.bias) context->saved_data["bias"] = found.bias_gradient.to(bias->scalar_type());
-    if (!teaching) return {found.losses.sum()};
-    Tensor plain = found.losses.sum();
-    context->mark_non_differentiable({plain});
-    return {mixed(found, teaching.how).sum(), plain};
+    const LossWants wants{.hidden = hidden.requires_grad(),
+                          .embedding = embedding.requires_grad(),
+                          .bias = bias.has_value() && bias->requires_grad()};
+    const LossPass pass =
+        scored_pass(hidden, embedding, bias.value_or(Tensor()), targets, teaching, wants, product_type(hidden));
+    if (wants.hidden) context->saved_data["hidden"] = pass.hidden;
+    if (wants.embedding) context->saved_data["embedding"] = pass.embedding;
+    if (wants.bias) context->saved_data["bias"] = pass.bias;
+    if (!teaching) return {pass.sum};
+    context->mark_non_differentiable({pass.plain});
+    return {pass.sum, pass.plain};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -304,6 +311,19 @@ int64_t cross_entropy_chunk(int64_t N, int64_t V) {
   const int64_t most = std::max<int64_t>(1, kMostScores / std::max<int64_t>(1, V));
   const int64_t chunks = (N + most - 1) / most;
   return (N + chunks - 1) / chunks;  // of equal size
+}
+
+LossPass cross_entropy_pass(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
+                            const Tensor& bias, const LossWants& wants, std::optional<at::ScalarType> products) {
+  check(hidden, embedding, targets, bias);
+  const at::NoGradGuard no_grad;
+  const Tensor rows = scored_rows(targets, embedding.size(0), ignored);
+  const at::ScalarType type = products.value_or(product_type(hidden));
+  if (rows.size(0) == targets.size(0)) return scored_pass(hidden, embedding, bias, targets, {}, wants, type);
+  LossPass pass =
+      scored_pass(hidden.index_select(0, rows), embedding, bias, targets.index_select(0, rows), {}, wants, type);
+  if (wants.hidden) pass.hidden = at::zeros_like(hidden).index_copy_(0, rows, pass.hidden);
+  return pass;
 }
 
 Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,

@@ -4,6 +4,7 @@
 #include "headshare/kernels/bf16.h"
 #include "headshare/kernels/element_dropout.h"
 #include "headshare/ops/layer.h"
+#include "headshare/ops/op_passes.h"
 #include "headshare/ops/parallel.h"
 
 namespace headshare {
@@ -25,23 +26,36 @@ Tensor dropped(const Tensor& x, const kernels::DropoutMask& mask) {
   return out;
 }
 
+bool has_dropout(const Tensor& x) {
+  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+}
+
+// Returns the factors of x's elements on devices and of types that headshare has no pass for.
+Tensor kept_factors(const Tensor& x, double p, uint64_t key) {
+  return at::empty_like(x).bernoulli_(1 - p, keyed_generator(x.device(), key)).div_(1 - p);
+}
+
+}  // namespace
+
+Tensor dropout_pass(const Tensor& x, double p, uint64_t key) {
+  if (!has_dropout(x)) return x * kept_factors(x, p, key);
+  return dropped(x, kernels::dropout_mask(p, key, /*shared=*/false));
+}
+
+namespace {
+
 // This function keeps no mask: the backward pass draws it again.
 class CpuDropout : public torch::autograd::Function<CpuDropout> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, double p, int64_t key) {
     context->saved_data["p"] = p;
     context->saved_data["key"] = key;
-    return dropped(x, mask(p, key));
+    return dropout_pass(x, p, static_cast<uint64_t>(key));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto drawn = mask(context->saved_data["p"].toDouble(), context->saved_data["key"].toInt());
-    return {dropped(gradients[0], drawn), Tensor(), Tensor()};
-  }
-
- private:
-  static kernels::DropoutMask mask(double p, int64_t key) {
-    return kernels::dropout_mask(p, static_cast<uint64_t>(key), /*shared=*/false);
+    const auto key = static_cast<uint64_t>(context->saved_data["key"].toInt());
+    return {dropout_pass(gradients[0], context->saved_data["p"].toDouble(), key), Tensor(), Tensor()};
   }
 };
 
@@ -49,11 +63,8 @@ class CpuDropout : public torch::autograd::Function<CpuDropout> {
 
 Tensor dropout(const Tensor& x, double p, const Layer& site, uint64_t part) {
   if (p == 0 || !site.is_training()) return x;
-  if (x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16)) {
-    return CpuDropout::apply(x, p, static_cast<int64_t>(site.dropout_key(part)));
-  }
-  const Tensor keep = at::empty_like(x).bernoulli_(1 - p, site.dropout_generator(x, part)).div_(1 - p);
-  return x * keep;
+  const uint64_t key = site.dropout_key(part);
+  return has_dropout(x) ? CpuDropout::apply(x, p, static_cast<int64_t>(key)) : x * kept_factors(x, p, key);
 }
 
 }  // namespace headshare

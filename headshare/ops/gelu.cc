@@ -7,6 +7,7 @@
 
 #include "headshare/kernels/bf16.h"
 #include "headshare/kernels/tiles.h"
+#include "headshare/ops/op_passes.h"
 #include "headshare/ops/parallel.h"
 
 namespace headshare {
@@ -82,21 +83,41 @@ void gelu_gradient(const Tensor& x, const Tensor& dy, GeluForm form, const Tenso
 
 namespace {
 
+bool has_gelu(const Tensor& x) {
+  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+}
+
+const char* libtorch_name(GeluForm form) { return form == GeluForm::kTanh ? "tanh" : "none"; }
+
+}  // namespace
+
+Tensor gelu_forward(const Tensor& x, GeluForm form) {
+  return has_gelu(x) ? gelu_values(x.contiguous(), form) : at::gelu(x, libtorch_name(form));
+}
+
+Tensor gelu_backward(const Tensor& given, const Tensor& dy, GeluForm form) {
+  const Tensor slopes = dy.to(given.scalar_type());
+  if (!has_gelu(given)) return at::gelu_backward(slopes, given, libtorch_name(form));
+  const Tensor x = given.contiguous();
+  Tensor dx = at::empty_like(x);
+  gelu_gradient(x, slopes.contiguous(), form, dx);
+  return dx;
+}
+
+namespace {
+
 class CpuGelu : public torch::autograd::Function<CpuGelu> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, bool tanh) {
     const Tensor input = x.contiguous();
     context->save_for_backward({input});
     context->saved_data["tanh"] = tanh;
-    return gelu_values(input, form_of(tanh));
+    return gelu_forward(input, form_of(tanh));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const Tensor x = context->get_saved_variables()[0];
-    const Tensor dy = gradients[0].to(x.scalar_type()).contiguous();
-    const Tensor dx = at::empty_like(x);
-    gelu_gradient(x, dy, form_of(context->saved_data["tanh"].toBool()), dx);
-    return {dx, Tensor()};
+    const GeluForm form = form_of(context->saved_data["tanh"].toBool());
+    return {gelu_backward(context->get_saved_variables()[0], gradients[0], form), Tensor()};
   }
 
  private:
@@ -106,9 +127,7 @@ class CpuGelu : public torch::autograd::Function<CpuGelu> {
 }  // namespace
 
 Tensor gelu(const Tensor& x, GeluForm form) {
-  const bool tanh = form == GeluForm::kTanh;
-  const bool ours = x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
-  return ours ? CpuGelu::apply(x, tanh) : at::gelu(x, tanh ? "tanh" : "none");
+  return has_gelu(x) ? CpuGelu::apply(x, form == GeluForm::kTanh) : at::gelu(x, libtorch_name(form));
 }
 
 }  // namespace headshare

@@ -17,7 +17,38 @@ void check_head_count(const char* what, const Tensor& x, int64_t heads) {
            x.sizes());
 }
 
+// Kernels read these as they lie: a wrong shape would be a read past their end.
+void check_shapes_beside(const HeadProblem& p, const HeadMask& mask) {
+  const int64_t B = p.key.size(0), S = p.key.size(2), Dk = p.key.size(3);
+  HS_CHECK(!p.query_shift.defined() || (p.query.size(1) == 1 && p.key.size(1) == 1),
+           "a content bias for each head needs one head of queries and keys, not ", p.query.size(1), " and ",
+           p.key.size(1));
+  HS_CHECK(!p.query_shift.defined() || p.query_shift.sizes() == at::IntArrayRef({p.heads, Dk}),
+           "the content bias must be [heads, width] = [", p.heads, ", ", Dk, "], not ",
+           p.query_shift.defined() ? join_text(p.query_shift.sizes()) : "");
+  HS_CHECK(!p.key_bias.defined() || p.key_bias.sizes() == at::IntArrayRef({B, p.heads, S}),
+           "the bias of the keys must be [batch, heads, keys] = [", B, ", ", p.heads, ", ", S, "], not ",
+           p.key_bias.defined() ? join_text(p.key_bias.sizes()) : "");
+  HS_CHECK(!mask.alibi_slopes.defined() || mask.alibi_slopes.sizes() == at::IntArrayRef({p.heads}),
+           "ALiBi needs a slope for each of ", p.heads, " heads, not ",
+           mask.alibi_slopes.defined() ? join_text(mask.alibi_slopes.sizes()) : "");
+}
+
+void check_types_and_devices(const HeadProblem& p, const HeadMask& mask) {
+  for (const Tensor* x : {&p.query, &p.key, &p.value, &p.query_shift, &p.key_bias, &mask.alibi_slopes}) {
+    HS_CHECK(!x->defined() || x->is_floating_point(), "attention takes floating-point tensors, not ", x->scalar_type(),
+             " ", x->sizes());
+  }
+  for (const Tensor* x : {&p.key, &p.value, &p.query_shift, &p.key_bias, &mask.visible_keys, &mask.alibi_slopes}) {
+    HS_CHECK(!x->defined() || x->device() == p.query.device(),
+             "all tensors of an attention must be on one device, not ", p.query.device(), " and ", x->device());
+  }
+}
+
+}  // namespace
+
 void check_problem(const HeadProblem& p, const HeadMask& mask) {
+  HS_CHECK(p.heads > 0, "attention needs at least one head, not ", p.heads);
   check_head_count("attention queries", p.query, p.heads);
   check_head_count("attention keys", p.key, p.heads);
   check_head_count("attention values", p.value, p.heads);
@@ -28,13 +59,18 @@ void check_problem(const HeadProblem& p, const HeadMask& mask) {
   HS_CHECK(p.query.size(0) == p.key.size(0) && p.key.size(0) == p.value.size(0),
            "queries, keys and values must have the same batch: ", p.query.sizes(), ", ", p.key.sizes(), " and ",
            p.value.sizes());
-  HS_DCHECK(!p.query_shift.defined() || (p.query.size(1) == 1 && p.key.size(1) == 1));
+  check_types_and_devices(p, mask);
+  check_shapes_beside(p, mask);
   const auto& visible = mask.visible_keys;
   HS_CHECK(!visible.defined() || (visible.scalar_type() == at::kBool && visible.dim() == 2 &&
                                   visible.size(0) == p.key.size(0) && visible.size(1) == p.key.size(2)),
            "the padding mask must be bool [batch, keys] = [", p.key.size(0), ", ", p.key.size(2), "], not ",
            visible.defined() ? join_text(visible.sizes()) : "");
 }
+
+bool is_empty(const HeadProblem& p) { return p.value.size(2) == 0 || p.query.size(2) == 0 || p.query.size(0) == 0; }
+
+namespace {
 
 std::string refusal(const HeadBackend& backend, const std::vector<std::string>& reasons) {
   std::string text = join_text("\n  ", backend.name, ":");
@@ -43,12 +79,12 @@ std::string refusal(const HeadBackend& backend, const std::vector<std::string>& 
 }
 
 const HeadBackend& forced_backend(const char* name, const HeadProblem& problem, const HeadMask& mask,
-                                  const HeadDropout& dropout) {
+                                  const HeadDropout& dropout, std::optional<bool> gradients) {
   std::vector<std::string> names;
   for (const HeadBackend& backend : head_backends()) {
     names.emplace_back(backend.name);
     if (backend.name != name) continue;
-    const auto reasons = backend.why_not(problem, mask, dropout);
+    const auto reasons = backend.why_not(problem, mask, dropout, gradients);
     HS_CHECK(reasons.empty(), "HEADSHARE_BACKEND=", name, " cannot run this attention:", refusal(backend, reasons));
     return backend;
   }
@@ -66,15 +102,15 @@ bool needs_gradients(const HeadProblem& p) {
 
 }  // namespace
 
-std::vector<std::string> HeadBackend::why_not(const HeadProblem& p, const HeadMask& mask,
-                                              const HeadDropout& dropout) const {
+std::vector<std::string> HeadBackend::why_not(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout,
+                                              std::optional<bool> gradients) const {
   std::vector<std::string> reasons = objections(p, mask, dropout);
   const c10::Device given = p.query.device();
   if (device && *device != given.type()) {
     const std::string own = c10::DeviceTypeName(*device);
     reasons.insert(reasons.begin(), join_text("its kernels are for the ", own, ", not ", given.str()));
   }
-  if (!has_gradients && needs_gradients(p)) reasons.emplace_back("it has no gradients");
+  if (!has_gradients && gradients.value_or(needs_gradients(p))) reasons.emplace_back("it has no gradients");
   return reasons;
 }
 
@@ -84,12 +120,13 @@ const std::vector<HeadBackend>& head_backends() {
   return backends;
 }
 
-const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) {
+const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout,
+                                       std::optional<bool> gradients) {
   const char* forced = std::getenv("HEADSHARE_BACKEND");
-  if (forced != nullptr && *forced != '\0') return forced_backend(forced, problem, mask, dropout);
+  if (forced != nullptr && *forced != '\0') return forced_backend(forced, problem, mask, dropout, gradients);
   std::string refused;
   for (const HeadBackend& backend : head_backends()) {
-    const auto reasons = backend.why_not(problem, mask, dropout);
+    const auto reasons = backend.why_not(problem, mask, dropout, gradients);
     if (reasons.empty()) return backend;
     refused += refusal(backend, reasons);
   }
@@ -110,10 +147,7 @@ BackendChoice explain_head_backend(const HeadProblem& problem, const HeadMask& m
 Tensor attend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) {
   check_problem(problem, mask);
   const auto& q = problem.query;
-  const auto& v = problem.value;
-  if (v.size(2) == 0 || q.size(2) == 0 || q.size(0) == 0) {
-    return at::zeros({q.size(0), problem.heads, q.size(2), v.size(3)}, q.options());
-  }
+  if (is_empty(problem)) return at::zeros({q.size(0), problem.heads, q.size(2), problem.value.size(3)}, q.options());
   return choose_head_backend(problem, mask, dropout).run(problem, mask, dropout);
 }
 

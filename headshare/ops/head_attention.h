@@ -13,6 +13,9 @@
 #include "headshare/ops/precision.h"
 
 namespace headshare {
+namespace kernel_glue {
+struct KernelPasses;
+}
 
 // The problem has the canonical form (docs/mathematics.md#the-canonical-form):
 //   score_h[i,j] = scale * (q_{h,i} . k_{g(h),j} + c_h[j]),  c_h[j] = query_shift_h . k_j + key_bias[h,j]
@@ -36,15 +39,19 @@ struct HeadMask {
   Tensor alibi_slopes = {};  // [H] or undefined: score gains -slope_h * |i + S - T - j|, after scaling
 };
 
-// This is dropout on the attention weights. `site` names the random stream; p counts only while it trains. On the CPU p
-// is the nearest multiple of 1/65536, and every backend draws the same mask.
+// This is dropout on the attention weights. `site` names the random stream; p counts only while it trains. A caller
+// that has no layers gives the `key` of the stream instead, and p always counts. On the CPU p is the nearest multiple
+// of 1/65536, and every backend draws the same mask.
 struct HeadDropout {
   double p = 0;
   const Layer* site = nullptr;
   bool shared = false;      // one mask for all heads
   int64_t first_query = 0;  // which query of the whole mask the problem's first one is
+  std::optional<uint64_t> key = {};
 
-  bool active() const { return p > 0 && site != nullptr && site->is_training(); }
+  bool active() const { return p > 0 && (key.has_value() || (site != nullptr && site->is_training())); }
+  // Returns the key of mask number `part`: a site's is Layer::dropout_key(part).
+  uint64_t mask_key(uint64_t part) const;
 };
 
 // Returns softmax(score + mask) V, head by head: [B, H, T, Dv]. A query that sees no key gets zeros and gives no
@@ -70,16 +77,21 @@ struct HeadBackend {
   // Returns sentences on what it cannot take, besides another device and gradients.
   std::vector<std::string> (*objections)(const HeadProblem&, const HeadMask&, const HeadDropout&);
   Tensor (*run)(const HeadProblem&, const HeadMask&, const HeadDropout&);
+  // The two passes behind run(), of a backend that has its own gradients; null: autograd finds those of run().
+  const kernel_glue::KernelPasses* passes = nullptr;
 
-  // Returns all sentences on why it cannot take this problem; empty when it can.
-  std::vector<std::string> why_not(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) const;
+  // Returns all sentences on why it cannot take this problem; empty when it can. `gradients` says whether a backward
+  // pass will follow; without it, gradient mode and the tensors say so.
+  std::vector<std::string> why_not(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout,
+                                   std::optional<bool> gradients = {}) const;
 };
 
 // Returns the backends in order of preference.
 const std::vector<HeadBackend>& head_backends();
 
-// Returns the backend that `attend` would use.
-const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
+// Returns the backend that `attend` would use; `gradients` as in why_not().
+const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout,
+                                       std::optional<bool> gradients = {});
 
 // This is the same for people: which backend, and what keeps those before it from the problem.
 struct BackendChoice {

@@ -20,6 +20,12 @@ extern const HeadBackend kFusedBackend;
 // Runs libtorch's scaled_dot_product_attention, where it is fused.
 extern const HeadBackend kSdpaBackend;
 
+// Throws an Error unless the shapes, types and devices of the problem and its mask fit each other.
+void check_problem(const HeadProblem& problem, const HeadMask& mask);
+
+// Tells whether there is nothing to attend with or to: attend() gives zeros then, without a backend.
+bool is_empty(const HeadProblem& problem);
+
 // This is HeadBackend::products of backends that libtorch multiplies for: bfloat16 under autocast and of such tensors.
 Precision libtorch_products(const HeadProblem& problem);
 

@@ -44,7 +44,7 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
   const Tensor query = with_rows(shifted.query.to(type));
   const Tensor key = with_rows(p.key.to(type));
   const Tensor value = with_rows(p.value.to(type));
-  const Tensor bias = total_key_bias(shifted).value_or(Tensor());
+  const Tensor bias = total_key_bias(shifted);
   const Rule rule = rule_of(p, mask, dropout);
   const kernels::AttentionSizes s = sizes_of(query, key, value, p.heads);
   const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());

@@ -1,6 +1,5 @@
 // Makes headshare/kernels/factorised.h a backend for problems whose heads differ by a bias only.
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "headshare/base/error.h"
 #include "headshare/kernels/factorised.h"
@@ -12,9 +11,6 @@ namespace headshare {
 namespace kernel_glue {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 // Calls body(float()) or body(Bf16()) by the products the rule asks for.
 template <typename Body>
 void by_product(const Rule& rule, const Body& body) {
@@ -25,48 +21,46 @@ void by_product(const Rule& rule, const Body& body) {
   }
 }
 
-class Factorised : public torch::autograd::Function<Factorised> {
- public:
-  static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const std::optional<Tensor>& bias, c10::intrusive_ptr<RuleHolder> holder) {
-    const Rule& rule = holder->rule;
-    const Tensor key_bias = bias.value_or(Tensor());
-    const kernels::FactorisedSizes s = sizes(query, key, value, rule);
-    const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
-    const Tensor lse = at::empty({s.B, s.H, s.T}, query.options());
-    const Tensor m = at::empty({s.B, s.T}, query.options());
-    const Tensor by_head = at::empty({s.B, s.H, s.blocks()}, query.options().dtype(at::kBool));
-    by_product(rule, [&](auto product) {
-      kernels::factorised_forward<decltype(product)>(s, rule.with(key_bias), inputs<float>(query, key, value),
-                                                     view<float>(out), state(lse, m, by_head), machine());
-    });
-    remember(context, {query, key, value, key_bias, out, lse, m, by_head}, holder);
-    return out;
-  }
+kernels::FactorisedSizes factorised_sizes(const KernelInputs& in, const Rule& rule) {
+  return {in.query.size(0), rule.heads, in.query.size(2), in.key.size(2), in.query.size(3), in.value.size(3)};
+}
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const Rule& rule = remembered_rule(context);
-    const Tensor query = saved[0], key = saved[1], value = saved[2];
-    const Tensor gradient = with_rows(gradients[0]);
-    const HeadGradients results(*context, saved);
-    by_product(rule, [&](auto product) {
-      kernels::factorised_backward<decltype(product)>(sizes(query, key, value, rule), rule.with(saved[3]),
-                                                      inputs<float>(query, key, value), view<const float>(saved[4]),
-                                                      state(saved[5], saved[6], saved[7]), view<const float>(gradient),
-                                                      results.views<float>(), machine());
-    });
-    return results.list();
-  }
+kernels::FactorisedState factorised_state(const KernelState& state) {
+  return {state.lse.data_ptr<float>(), state.m.data_ptr<float>(), state.by_head.data_ptr<bool>()};
+}
 
- private:
-  static kernels::FactorisedSizes sizes(const Tensor& query, const Tensor& key, const Tensor& value, const Rule& rule) {
-    return {query.size(0), rule.heads, query.size(2), key.size(2), query.size(3), value.size(3)};
-  }
-  static kernels::FactorisedState state(const Tensor& lse, const Tensor& m, const Tensor& by_head) {
-    return {lse.data_ptr<float>(), m.data_ptr<float>(), by_head.data_ptr<bool>()};
-  }
-};
+// Tensors are in float32; only the operands of the products over heads may be in bf16.
+KernelInputs factorised_inputs(const HeadProblem& p) { return inputs_as(p, at::kFloat); }
+
+KernelOutput factorised_forward(const KernelInputs& in, const Rule& rule) {
+  const kernels::FactorisedSizes s = factorised_sizes(in, rule);
+  const at::TensorOptions options = in.query.options();
+  const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, options);
+  const KernelState state{.lse = at::empty({s.B, s.H, s.T}, options),
+                          .m = at::empty({s.B, s.T}, options),
+                          .by_head = at::empty({s.B, s.H, s.blocks()}, options.dtype(at::kBool))};
+  by_product(rule, [&](auto product) {
+    kernels::factorised_forward<decltype(product)>(s, rule.with(in.bias), inputs<float>(in.query, in.key, in.value),
+                                                   view<float>(out), factorised_state(state), machine());
+  });
+  return {out, state};
+}
+
+HeadGradients factorised_backward(const KernelInputs& in, const KernelOutput& made, const Tensor& given, bool with_bias,
+                                  const Rule& rule) {
+  const Tensor gradient = with_rows(given);
+  HeadGradients found(in, with_bias);
+  by_product(rule, [&](auto product) {
+    kernels::factorised_backward<decltype(product)>(factorised_sizes(in, rule), rule.with(in.bias),
+                                                    inputs<float>(in.query, in.key, in.value),
+                                                    view<const float>(made.out), factorised_state(made.state),
+                                                    view<const float>(gradient), found.views<float>(), machine());
+  });
+  return found;
+}
+
+constexpr KernelPasses kFactorisedPasses = {
+    .inputs = factorised_inputs, .forward = factorised_forward, .backward = factorised_backward};
 
 std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   std::vector<std::string> reasons = why_not_kernels(p, dropout);
@@ -87,14 +81,8 @@ std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask
   return reasons;
 }
 
-// Tensors are in float32; only the operands of the products over heads may be in bf16.
 Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
-  Rule rule = rule_of(p, mask, dropout);
-  rule.narrow_products = multiplies_bf16(p);
-  const auto holder = c10::make_intrusive<RuleHolder>(std::move(rule));
-  return Factorised::apply(with_rows(p.query.to(at::kFloat)), with_rows(p.key.to(at::kFloat)),
-                           with_rows(p.value.to(at::kFloat)), total_key_bias(p), holder)
-      .to(type_of(p));
+  return run_passes(kFactorisedPasses, p, mask, dropout);
 }
 
 }  // namespace
@@ -105,6 +93,7 @@ const HeadBackend kFactorisedBackend = {.name = "factorised",
                                         .device = at::kCPU,
                                         .products = kernel_glue::block_products,
                                         .objections = kernel_glue::why_not_factorised,
-                                        .run = kernel_glue::run_factorised};
+                                        .run = kernel_glue::run_factorised,
+                                        .passes = &kernel_glue::kFactorisedPasses};
 
 }  // namespace headshare

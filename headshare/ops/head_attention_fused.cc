@@ -1,6 +1,5 @@
 // Makes headshare/kernels/attention.h a backend for every problem.
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "headshare/ops/head_attention_backends.h"
 #include "headshare/ops/kernel_glue.h"
@@ -9,64 +8,53 @@ namespace headshare {
 namespace kernel_glue {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 // Returns the tensor that the fused kernel computes with.
 Tensor computed(const Tensor& x, const Rule& rule) { return rule.narrow_products ? x : x.to(at::kFloat); }
 
-class Fused : public torch::autograd::Function<Fused> {
- public:
-  static Tensor forward(AutogradContext* context, const Tensor& kept_query, const Tensor& kept_key,
-                        const Tensor& kept_value, const std::optional<Tensor>& bias,
-                        c10::intrusive_ptr<RuleHolder> holder) {
-    const Rule& rule = holder->rule;
-    const Tensor key_bias = bias.value_or(Tensor());
-    const Tensor query = computed(kept_query, rule), key = computed(kept_key, rule), value = computed(kept_value, rule);
-    const kernels::AttentionSizes s = sizes_of(query, key, value, rule.heads);
-    const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
-    const Tensor lse = at::empty({s.B, s.H, s.T}, query.options().dtype(at::kFloat));
-    by_type(query, [&](auto type) {
-      using T = decltype(type);
-      kernels::attention_forward<T>(s, rule.with(key_bias), inputs<T>(query, key, value), view<T>(out),
-                                    lse.data_ptr<float>(), machine());
-    });
-    const Tensor kept_out = out.to(kept_query.scalar_type());
-    remember(context, {kept_query, kept_key, kept_value, key_bias, kept_out, lse}, holder);
-    return kept_out;
-  }
+KernelInputs computed(const KernelInputs& kept, const Rule& rule) {
+  return {computed(kept.query, rule), computed(kept.key, rule), computed(kept.value, rule), kept.bias};
+}
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list saved = context->get_saved_variables();
-    const Rule& rule = remembered_rule(context);
-    const at::ScalarType type = saved[0].scalar_type();
-    for (const size_t i : {0, 1, 2, 4}) saved[i] = computed(saved[i], rule);
-    const Tensor query = saved[0], key = saved[1], value = saved[2], out = saved[4];
-    const Tensor gradient = with_rows(computed(gradients[0], rule));
-    const HeadGradients results(*context, saved);
-    by_type(query, [&](auto type) {
-      using T = decltype(type);
-      kernels::attention_backward<T>(sizes_of(query, key, value, rule.heads), rule.with(saved[3]),
-                                     inputs<T>(query, key, value), view<const T>(out), saved[5].const_data_ptr<float>(),
-                                     view<const T>(gradient), results.views<T>(), machine());
-    });
-    variable_list list = results.list();
-    for (const size_t i : {0, 1, 2}) list[i] = list[i].to(type);
-    return list;
-  }
-};
+KernelInputs fused_inputs(const HeadProblem& p) { return inputs_as(p, type_of(p)); }
+
+KernelOutput fused_forward(const KernelInputs& kept, const Rule& rule) {
+  const KernelInputs in = computed(kept, rule);
+  const kernels::AttentionSizes s = sizes_of(in.query, in.key, in.value, rule.heads);
+  const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, in.query.options());
+  const Tensor lse = at::empty({s.B, s.H, s.T}, in.query.options().dtype(at::kFloat));
+  by_type(in.query, [&](auto type) {
+    using T = decltype(type);
+    kernels::attention_forward<T>(s, rule.with(in.bias), inputs<T>(in.query, in.key, in.value), view<T>(out),
+                                  lse.data_ptr<float>(), machine());
+  });
+  return {out.to(kept.query.scalar_type()), {lse}};
+}
+
+HeadGradients fused_backward(const KernelInputs& kept, const KernelOutput& made, const Tensor& kept_gradient,
+                             bool with_bias, const Rule& rule) {
+  const KernelInputs in = computed(kept, rule);
+  const Tensor out = computed(made.out, rule);
+  const Tensor gradient = with_rows(computed(kept_gradient, rule));
+  HeadGradients found(in, with_bias);
+  by_type(in.query, [&](auto type) {
+    using T = decltype(type);
+    kernels::attention_backward<T>(sizes_of(in.query, in.key, in.value, rule.heads), rule.with(in.bias),
+                                   inputs<T>(in.query, in.key, in.value), view<const T>(out),
+                                   made.state.lse.const_data_ptr<float>(), view<const T>(gradient), found.views<T>(),
+                                   machine());
+  });
+  for (Tensor* x : {&found.query, &found.key, &found.value}) *x = x->to(kept.query.scalar_type());
+  return found;
+}
+
+constexpr KernelPasses kFusedPasses = {.inputs = fused_inputs, .forward = fused_forward, .backward = fused_backward};
 
 std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
   return why_not_blocks(p, dropout, multiplies_bf16(p));
 }
 
 Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
-  const at::ScalarType type = type_of(p);
-  Rule rule = rule_of(p, mask, dropout);
-  rule.narrow_products = multiplies_bf16(p);
-  const auto holder = c10::make_intrusive<RuleHolder>(std::move(rule));
-  return Fused::apply(with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)),
-                      total_key_bias(p), holder);
+  return run_passes(kFusedPasses, p, mask, dropout);
 }
 
 }  // namespace
@@ -77,6 +65,7 @@ const HeadBackend kFusedBackend = {.name = "fused",
                                    .device = at::kCPU,
                                    .products = kernel_glue::block_products,
                                    .objections = kernel_glue::why_not_fused,
-                                   .run = kernel_glue::run_fused};
+                                   .run = kernel_glue::run_fused,
+                                   .passes = &kernel_glue::kFusedPasses};
 
 }  // namespace headshare

@@ -22,9 +22,11 @@ Tensor cpu_factors(const kernels::DropoutMask& mask, int64_t B, int64_t heads, i
 
 }  // namespace
 
+uint64_t HeadDropout::mask_key(uint64_t part) const { return key ? stream_key(*key, part) : site->dropout_key(part); }
+
 kernels::DropoutMask dropout_mask_of(const HeadDropout& dropout) {
   if (!dropout.active()) return {};
-  return kernels::dropout_mask(dropout.p, dropout.site->dropout_key(/*part=*/0), dropout.shared);
+  return kernels::dropout_mask(dropout.p, dropout.mask_key(/*part=*/0), dropout.shared);
 }
 
 Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, int64_t first_query) {
@@ -33,7 +35,8 @@ Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& 
   if (weights.device().is_cpu()) {
     return cpu_factors(dropout_mask_of(dropout), B, masks, T, S, first_query).to(weights.scalar_type());
   }
-  const at::Generator generator = dropout.site->dropout_generator(weights, static_cast<uint64_t>(first_query));
+  const at::Generator generator =
+      keyed_generator(weights.device(), dropout.mask_key(static_cast<uint64_t>(first_query)));
   return at::empty({B, masks, T, S}, weights.options()).bernoulli_(1 - dropout.p, generator).div_(1 - dropout.p);
 }
 

@@ -13,9 +13,6 @@
 
 namespace headshare::kernel_glue {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 kernels::AttentionRule Rule::with(const Tensor& key_bias) const {
   return {static_cast<float>(scale),
           causal,
@@ -26,19 +23,14 @@ kernels::AttentionRule Rule::with(const Tensor& key_bias) const {
 }
 
 Rule rule_of(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
-  Rule rule{.scale = p.scale, .causal = mask.causal, .dropout = dropout_mask_of(dropout), .heads = p.heads};
+  Rule rule{.scale = p.scale,
+            .causal = mask.causal,
+            .dropout = dropout_mask_of(dropout),
+            .heads = p.heads,
+            .narrow_products = multiplies_bf16(p)};
   if (mask.visible_keys.defined()) rule.visible_keys = mask.visible_keys.contiguous();
   if (mask.alibi_slopes.defined()) rule.alibi_slopes = mask.alibi_slopes.to(at::kFloat).contiguous();
   return rule;
-}
-
-void remember(AutogradContext* context, variable_list tensors, const c10::intrusive_ptr<RuleHolder>& holder) {
-  context->save_for_backward(std::move(tensors));
-  context->saved_data["rule"] = c10::IValue::make_capsule(holder);
-}
-
-const Rule& remembered_rule(AutogradContext* context) {
-  return static_cast<RuleHolder*>(context->saved_data["rule"].toCapsule().get())->rule;
 }
 
 kernels::Machine machine() { return {&tile_gemm(), torch_threads(), working_memory}; }
@@ -65,9 +57,9 @@ Tensor empty_like_heads(const Tensor& x) {
 
 }  // namespace
 
-HeadGradients::HeadGradients(const AutogradContext& context, const variable_list& inputs)
-    : query(empty_like_heads(inputs[0])), key(empty_like_heads(inputs[1])), value(empty_like_heads(inputs[2])) {
-  if (inputs[3].defined() && context.needs_input_grad(3)) bias = at::empty_like(inputs[3]);
+HeadGradients::HeadGradients(const KernelInputs& in, bool with_bias)
+    : query(empty_like_heads(in.query)), key(empty_like_heads(in.key)), value(empty_like_heads(in.value)) {
+  if (in.bias.defined() && with_bias) bias = at::empty_like(in.bias);
 }
 
 at::ScalarType type_of(const HeadProblem& p) {
@@ -75,8 +67,8 @@ at::ScalarType type_of(const HeadProblem& p) {
   return is_bf16(p.query) || is_bf16(p.key) || is_bf16(p.value) ? at::kBFloat16 : p.query.scalar_type();
 }
 
-std::optional<Tensor> total_key_bias(const HeadProblem& p) {
-  if (!p.query_shift.defined() && !p.key_bias.defined()) return std::nullopt;
+Tensor total_key_bias(const HeadProblem& p) {
+  if (!p.query_shift.defined() && !p.key_bias.defined()) return {};
   Tensor bias;
   if (p.query_shift.defined()) {
     const c10::impl::ExcludeDispatchKeyGuard in_float(
@@ -88,6 +80,10 @@ std::optional<Tensor> total_key_bias(const HeadProblem& p) {
     bias = bias.defined() ? bias + own : own;
   }
   return bias.contiguous();
+}
+
+KernelInputs inputs_as(const HeadProblem& p, at::ScalarType type) {
+  return {with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)), total_key_bias(p)};
 }
 
 namespace {

@@ -1,9 +1,8 @@
-// Backends over headshare/kernels share this glue: tensors as the kernels see them, what a backward pass remembers of
-// its forward pass, and the objections that all of them have.
+// Backends over headshare/kernels share this glue: tensors as the kernels see them, the two passes of a kernel and
+// their autograd function, and the objections that all of them have.
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
 #include <string>
@@ -30,16 +29,22 @@ struct Rule {
 
 Rule rule_of(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
 
-// An autograd node keeps the rule in this.
-struct RuleHolder : torch::CustomClassHolder {
-  explicit RuleHolder(Rule rule) : rule(std::move(rule)) {}
-  Rule rule;
+// A kernel reads these besides its rule, in its type and layout.
+struct KernelInputs {
+  Tensor query, key, value;
+  Tensor bias = {};  // total_key_bias() or undefined
 };
 
-// Keeps what a forward pass leaves for its backward pass.
-void remember(torch::autograd::AutogradContext* context, torch::autograd::variable_list tensors,
-              const c10::intrusive_ptr<RuleHolder>& holder);
-const Rule& remembered_rule(torch::autograd::AutogradContext* context);
+// A forward pass leaves these for the backward pass. `m` and `by_head` are those of kernels/factorised.h, which the
+// factorised kernel alone has.
+struct KernelState {
+  Tensor lse, m = {}, by_head = {};
+};
+
+struct KernelOutput {
+  Tensor out;  // [B, H, T, Dv]
+  KernelState state;
+};
 
 // Returns libtorch's threads and memory, and the product of small matrices that this processor has.
 kernels::Machine machine();
@@ -78,24 +83,38 @@ void by_type(const Tensor& x, const Body& body) {
 struct HeadGradients {
   Tensor query, key, value, bias;
 
-  // `inputs` are query, key, value, bias, as forward() took them.
-  HeadGradients(const torch::autograd::AutogradContext& context, const torch::autograd::variable_list& inputs);
+  HeadGradients(const KernelInputs& inputs, bool with_bias);
 
   template <typename T>
   kernels::AttentionGradients<T> views() const {
     return {view<T>(query), view<T>(key), view<T>(value), bias.defined() ? bias.data_ptr<float>() : nullptr};
   }
-  // Returns the gradients in the order of the arguments of forward(), whose last one is the rule.
-  torch::autograd::variable_list list() const { return {query, key, value, bias, Tensor()}; }
 };
+
+// These are a kernel's two passes. Neither has to do with autograd; inputs() has, and its casts and sums are
+// differentiated as any others.
+struct KernelPasses {
+  KernelInputs (*inputs)(const HeadProblem&);
+  KernelOutput (*forward)(const KernelInputs&, const Rule&);
+  // `made` is what forward() returned, and the gradient of made.out is of its type.
+  HeadGradients (*backward)(const KernelInputs&, const KernelOutput& made, const Tensor& gradient, bool with_bias,
+                            const Rule&);
+};
+
+// Runs both passes as one autograd function; the result is of type_of(problem).
+Tensor run_passes(const KernelPasses& passes, const HeadProblem& problem, const HeadMask& mask,
+                  const HeadDropout& dropout);
 
 // Returns the type that the kernels take a problem in. Under autocast projections are bf16, and what a scheme makes of
 // them with its own parameters may be float again: all become bf16 then.
 at::ScalarType type_of(const HeadProblem& problem);
 
-// Returns key_bias_h[j] + query_shift_h . k_j: float [B, H, S], nothing when neither is there. Autograd takes the
+// Returns key_bias_h[j] + query_shift_h . k_j: float [B, H, S], undefined when neither is there. Autograd takes the
 // gradient of the shift from here.
-std::optional<Tensor> total_key_bias(const HeadProblem& problem);
+Tensor total_key_bias(const HeadProblem& problem);
+
+// Returns what a kernel reads of a problem whose tensors it takes as `type`.
+KernelInputs inputs_as(const HeadProblem& problem, at::ScalarType type);
 
 // Tells whether the kernels over blocks multiply a problem's tensors as bfloat16; they widen those of other problems to
 // float32 first.

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "headshare/ops/op_passes.h"
 #include "headshare/ops/packed_weights.h"
 #include "headshare/ops/precision.h"
 #include "headshare/ops/product.h"
@@ -18,66 +19,53 @@ using torch::autograd::variable_list;
 
 Tensor as_matrix(const Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// Computes x W^T + b, of gelu(x) where `form` says so, in float32. x is float32 or bfloat16 and kept as it is; y is of
-// the type `type`.
-class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
- public:
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                        std::optional<GeluForm> form, at::ScalarType type) {
-    const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
-    context->save_for_backward({x, weight});
-    const FloatProducts products = float_products_in_use();
-    context->saved_data["products"] = static_cast<int64_t>(products);  // the backward pass may be outside of ComputeIn
-    if (form) context->saved_data["form"] = static_cast<int64_t>(*form);
-    const Tensor wide = x.to(at::kFloat);
-    const Tensor input = form ? gelu_values(wide, *form) : wide;
-    std::vector<int64_t> sizes = x.sizes().vec();
-    sizes.back() = weight.size(0);
-    Tensor y = at::empty(sizes, input.options());
-    if (bias.numel() > 0) {
-      multiply_add_row(as_matrix(input), weight.t(), bias, as_matrix(y), products);
-    } else {
-      multiply(as_matrix(input), weight.t(), as_matrix(y), Into::kReplace, products);
-    }
-    return y.to(type);
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
-    const variable_list saved = context->get_saved_variables();
-    const at::ScalarType type = saved[0].scalar_type();
-    const Tensor x = saved[0].to(at::kFloat);
-    const Tensor& weight = saved[1];
-    const Tensor dy = as_matrix(gradients[0].to(at::kFloat));
-    const auto products = static_cast<FloatProducts>(context->saved_data.at("products").toInt());
-    const auto noted = context->saved_data.find("form");
-    const bool of_gelu = noted != context->saved_data.end();
-    const auto form = of_gelu ? static_cast<GeluForm>(noted->second.toInt()) : GeluForm{};
-    Tensor dx, dweight, dbias;
-    if (context->needs_input_grad(0)) {
-      dx = at::empty(x.sizes(), x.options());
-      multiply(dy, weight, as_matrix(dx), Into::kReplace, products);
-      if (of_gelu) gelu_gradient(x, dx, form, dx);
-      dx = dx.to(type);
-    }
-    if (context->needs_input_grad(1)) {
-      dweight = at::empty(weight.sizes(), weight.options());
-      if (of_gelu) {
-        multiply_gelu(dy.t(), as_matrix(x), form, dweight, products);
-      } else {
-        multiply(dy.t(), as_matrix(x), dweight, Into::kReplace, products);
-      }
-    }
-    if (context->needs_input_grad(2)) dbias = dy.sum(0);
-    return {dx, dweight, dbias, Tensor(), Tensor()};
-  }
-};
-
 bool under_autocast(const Tensor& x) { return at::autocast::is_autocast_enabled(x.device().type()); }
 
-// Tells whether BlockedLinear takes x and weight: matrices that are not tiny, on the CPU; float32, and under autocast,
-// where products widen, x in bfloat16 too.
-bool is_blocked(const Tensor& x, const Tensor& weight) {
+}  // namespace
+
+// Computes in float32. x is float32 or bfloat16, and contiguous where its gelu is meant.
+Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearCall& call) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
+  const Tensor wide = x.to(at::kFloat);
+  const Tensor input = call.form ? gelu_values(wide, *call.form) : wide;
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  Tensor y = at::empty(sizes, input.options());
+  if (bias.defined() && bias.numel() > 0) {
+    multiply_add_row(as_matrix(input), weight.t(), bias, as_matrix(y), call.products);
+  } else {
+    multiply(as_matrix(input), weight.t(), as_matrix(y), Into::kReplace, call.products);
+  }
+  return y.to(call.type);
+}
+
+LinearGradients linear_backward(const Tensor& kept_x, const Tensor& weight, const Tensor& gradient,
+                                const LinearCall& call, const LinearWants& wants) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
+  const Tensor x = kept_x.to(at::kFloat);
+  const Tensor dy = as_matrix(gradient.to(at::kFloat));
+  LinearGradients found;
+  if (wants.x) {
+    const Tensor dx = at::empty(x.sizes(), x.options());
+    multiply(dy, weight, as_matrix(dx), Into::kReplace, call.products);
+    if (call.form) gelu_gradient(x, dx, *call.form, dx);
+    found.x = dx.to(kept_x.scalar_type());
+  }
+  if (wants.weight) {
+    found.weight = at::empty(weight.sizes(), weight.options());
+    if (call.form) {
+      multiply_gelu(dy.t(), as_matrix(x), *call.form, found.weight, call.products);
+    } else {
+      multiply(dy.t(), as_matrix(x), found.weight, Into::kReplace, call.products);
+    }
+  }
+  if (wants.bias) found.bias = dy.sum(0);
+  return found;
+}
+
+// It takes matrices that are not tiny, on the CPU; float32, and under autocast, where products widen, x in bfloat16
+// too.
+bool takes_linear(const Tensor& x, const Tensor& weight) {
   if (x.is_meta()) return false;  // shapes alone: no device that autocast knows
   const int64_t in = weight.size(1);
   const bool narrow = x.scalar_type() == at::kBFloat16 && under_autocast(x);
@@ -85,6 +73,33 @@ bool is_blocked(const Tensor& x, const Tensor& weight) {
   return known && (!under_autocast(x) || widens_products(x.device())) && x.size(-1) == in && in > 0 &&
          multiplies_in_blocks(weight, x.numel() / in, in, weight.size(0));
 }
+
+namespace {
+
+// The backward pass may be outside of ComputeIn, so that the products of the forward pass are kept with it.
+class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        std::optional<GeluForm> form, at::ScalarType type) {
+    const LinearCall call{.form = form, .type = type, .products = float_products_in_use()};
+    context->save_for_backward({x, weight});
+    context->saved_data["products"] = static_cast<int64_t>(call.products);
+    if (form) context->saved_data["form"] = static_cast<int64_t>(*form);
+    return linear_forward(x, weight, bias, call);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    LinearCall call{.products = static_cast<FloatProducts>(context->saved_data.at("products").toInt())};
+    const auto noted = context->saved_data.find("form");
+    if (noted != context->saved_data.end()) call.form = static_cast<GeluForm>(noted->second.toInt());
+    const LinearWants wants{.x = context->needs_input_grad(0),
+                            .weight = context->needs_input_grad(1),
+                            .bias = context->needs_input_grad(2)};
+    const LinearGradients found = linear_backward(saved[0], saved[1], gradients[0], call, wants);
+    return {found.x, found.weight, found.bias, Tensor(), Tensor()};
+  }
+};
 
 // A Function takes no undefined tensors, so that an empty bias means none.
 Tensor apply_blocked(const Tensor& x, const Tensor& weight, const Tensor& bias, std::optional<GeluForm> form) {
@@ -95,7 +110,7 @@ Tensor apply_blocked(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 // Returns what to take the packed weight from, or null.
 PackedWeights* packed_for(const Tensor& x, const Tensor& weight) {
   PackedWeights* const packed = packed_weights_in_use();
-  const bool fits = packed != nullptr && !at::GradMode::is_enabled() && !under_autocast(x) && is_blocked(x, weight);
+  const bool fits = packed != nullptr && !at::GradMode::is_enabled() && !under_autocast(x) && takes_linear(x, weight);
   return fits ? packed : nullptr;
 }
 
@@ -113,12 +128,12 @@ Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (PackedWeights* const packed = packed_for(x, weight)) {
     return packed_product(x, packed->panels(weight), weight, bias);
   }
-  if (is_blocked(x, weight)) return apply_blocked(x, weight, bias, /*form=*/std::nullopt);
+  if (takes_linear(x, weight)) return apply_blocked(x, weight, bias, /*form=*/std::nullopt);
   return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
 }
 
 Tensor linear_of_gelu(const Tensor& x, GeluForm form, const Tensor& weight, const Tensor& bias) {
-  if (packed_for(x, weight) == nullptr && is_blocked(x, weight)) {
+  if (packed_for(x, weight) == nullptr && takes_linear(x, weight)) {
     return apply_blocked(x.contiguous(), weight, bias, form);
   }
   return linear_map(gelu(x, form), weight, bias);

@@ -5,15 +5,24 @@
 #include <ATen/native/CPUBlas.h>
 #include <omp.h>
 
+#include <atomic>
 #include <exception>
 
 namespace headshare {
+namespace {
+
+std::atomic<bool> used{false};
+
+}  // namespace
+
+bool torch_threads_were_used() { return used.load(std::memory_order_relaxed); }
 
 kernels::Parallel torch_threads() {
   const int threads = at::in_parallel_region() ? 1 : at::get_num_threads();
   return {threads, [threads](int64_t count, const std::function<void(int64_t, int64_t)>& body) {
             std::exception_ptr failure;
-    // Items differ in cost under a causal mask: whoever is free takes the next.
+            if (threads > 1) used.store(true, std::memory_order_relaxed);
+      // Items differ in cost under a causal mask: whoever is free takes the next.
 #pragma omp parallel num_threads(threads)
             {
 #pragma omp for schedule(dynamic, 1)
@@ -32,6 +41,7 @@ kernels::Parallel torch_threads() {
 }
 
 void in_torch_threads(int64_t count, const std::function<void(int64_t first, int64_t last)>& work) {
+  if (count > 1 && at::get_num_threads() > 1) used.store(true, std::memory_order_relaxed);
   at::parallel_for(0, count, /*grain_size=*/1, work);
 }
 
