@@ -21,6 +21,7 @@ from ._program import ready_program
 
 INTERRUPTED = 130  # the program's exit status after Ctrl-C
 MESSAGE = re.compile(r"^(?:\x1b\[[0-9;]*[mK]|\r)*(error|note):(?:\x1b\[[0-9;]*m)* (.*?)\r?$", re.MULTILINE)
+ERROR = re.compile(r"^(?:\x1b\[[0-9;]*[mK]|\r)*error:.*\n", re.MULTILINE)
 WIDTH = 100  # of tables where there is no terminal, as in a notebook: the program's widest
 
 
@@ -60,10 +61,12 @@ def text_of(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, Mapping):
-        return ",".join(f"{key}:{text_of(one)}" if isinstance(one, Mapping) else f"{key}={text_of(one)}"
-                        for key, one in value.items())
+        return ",".join(
+            f"{key}:{text_of(one)}" if isinstance(one, Mapping) else f"{key}={text_of(one)}"
+            for key, one in value.items()
+        )
     if isinstance(value, (list, tuple)):
         return ",".join(text_of(one) for one in value)
     return str(value)
@@ -77,7 +80,11 @@ def call(words: list[str]) -> Finished:
         environment["HEADSHARE_JSON_FD"] = str(found.fileno())
         stream = MessageStream()
         process = subprocess.Popen(
-            [program, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=stream.writing_end, env=environment,
+            [program, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=stream.writing_end,
+            env=environment,
             pass_fds=[found.fileno()],
         )
         messages = finish(process, stream)
@@ -85,8 +92,12 @@ def call(words: list[str]) -> Finished:
         found.seek(0)
         written = found.read()
         return checked(
-            Finished(process.returncode, out.read().decode(errors="replace"), json.loads(written) if written else None,
-                     messages)
+            Finished(
+                process.returncode,
+                out.read().decode(errors="replace"),
+                json.loads(written) if written else None,
+                messages,
+            )
         )
 
 
@@ -145,5 +156,5 @@ class MessageStream:
             text = self._decoder.decode(piece, final=not piece)
             self.text += text
             if sys.stderr is not None:
-                sys.stderr.write(text)
+                sys.stderr.write(ERROR.sub("", text))  # the exception says it
                 sys.stderr.flush()

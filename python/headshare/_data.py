@@ -44,8 +44,10 @@ def lines(values: Iterable[str], path: Optional[Path] = None) -> DataFile:
 
     def line(index: int, value: str) -> str:
         if "\n" in value or "\r" in value:
-            raise Error(f"text {index} has a line feed, {value[:40]!r}, and would become two lines; replace it by a "
-                        "blank, or use headshare.documents for texts of several lines")
+            raise Error(
+                f"text {index} has a line feed, {value[:40]!r}, and would become two lines; replace it by a "
+                "blank, or use headshare.documents for texts of several lines"
+            )
         return value
 
     return _write(values, path, ".txt", line)
@@ -68,9 +70,7 @@ def documents(values: Iterable[str], path: Optional[Path] = None) -> DataFile:
     return _write(values, path, ".jsonl", lambda _, value: json.dumps({"text": value}, ensure_ascii=False))
 
 
-def _write(
-    values: Iterable[str], path: Optional[Path], suffix: str, line_of: Callable[[int, str], str]
-) -> DataFile:
+def _write(values: Iterable[str], path: Optional[Path], suffix: str, line_of: Callable[[int, str], str]) -> DataFile:
     if isinstance(values, (str, bytes)):
         raise Error("give several texts, such as a list; one string would be taken letter by letter")
     text = []

@@ -14,17 +14,17 @@ PACKAGE = pathlib.Path(__file__).resolve().parent
 
 
 def find_program() -> pathlib.Path:
-    """Returns the program: of HEADSHARE_PROGRAM, of this package, or in a source tree of its build/."""
-    named = os.environ.get("HEADSHARE_PROGRAM")
-    if named:
-        return pathlib.Path(named)
+    """Returns the program of the build folder that HEADSHARE_BUILD names, of this package, or of a source tree."""
+    named = os.environ.get("HEADSHARE_BUILD")
     shipped = PACKAGE / "lib" / "headshare"
-    built = PACKAGE.parent.parent / "build" / "headshare"
-    for program in (shipped, built):
+    built = pathlib.Path(named or PACKAGE.parent.parent / "build") / "headshare"
+    for program in (built, shipped) if named else (shipped, built):
         if program.is_file():
             return program
-    raise Error(f"there is no program in {shipped}, and none in {built}; install the package with `pip install .`, or "
-                "run `make build`")
+    raise Error(
+        f"there is no program in {shipped}, and none in {built}; install the package with `pip install .`, or "
+        "run `make build`"
+    )
 
 
 def built_with() -> tuple[Optional[str], bool]:

@@ -88,11 +88,16 @@ class Result:
             return [self.json]
         lists = [key for key in self.keys() if isinstance(self.json[key], list)]
         what = f"; its tables are {', '.join(lists)}" if lists else ""
-        raise Error(f"the result of {self.verb} has no table {table!r}{what}" if table else
-                    f"{self.verb} gives no numbers; print the result")
+        raise Error(
+            f"the result of {self.verb} has no table {table!r}{what}"
+            if table
+            else f"{self.verb} gives no numbers; print the result"
+        )
 
     def _repr_html_(self) -> str:
         if self.page is None:
             return f"<pre>{html.escape(self.text)}</pre>"
-        return (f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts allow-downloads" '
-                f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>')
+        return (
+            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts allow-downloads" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        )

@@ -81,8 +81,17 @@ def compare(
     Raises:
         Error, KeyboardInterrupt: as `headshare.run`.
     """
-    named = dict(text=text, task=task, schemes=schemes, seeds=seeds, steps=steps, learning_rate=learning_rate, out=out,
-                 resume=resume, overwrite=overwrite)
+    named = dict(
+        text=text,
+        task=task,
+        schemes=schemes,
+        seeds=seeds,
+        steps=steps,
+        learning_rate=learning_rate,
+        out=out,
+        resume=resume,
+        overwrite=overwrite,
+    )
     return run("compare", **named, **options)
 
 

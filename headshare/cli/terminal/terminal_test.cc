@@ -178,7 +178,10 @@ TEST(TerminalTest, AResultIsJsonAsWellWhereACallerNamesADescriptor) {
 TEST(TerminalTest, ADescriptorForJsonThatIsNoneIsRefused) {
   for (const char* named : {"1", "results.json", "99"}) {
     ::setenv("HEADSHARE_JSON_FD", named, 1);
-    EXPECT_THROW(print_result(false, [] { return std::string("{}"); }, [] {}), Error) << named;
+    EXPECT_THROW(print_result(
+                     false, [] { return std::string("{}"); }, [] {}),
+                 Error)
+        << named;
   }
   ::unsetenv("HEADSHARE_JSON_FD");
 }
