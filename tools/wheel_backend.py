@@ -75,20 +75,22 @@ def with_torch(config_settings):
     return {"cmake.define.HEADSHARE_TORCH": str(torch_folder() or ""), **(config_settings or {})}
 
 
-def forget_environment(config_settings):
+def prepare_folder(config_settings):
     """Keeps a build folder for the next time: scikit-build-core would empty it, because pip's environment for the build
-    has another name each time. Nothing of that environment is compiled in."""
+    has another name each time. Nothing of that environment is compiled in. The compiler is the system's, as in
+    tools/build, unless CXX is set; scikit-build-core would take the one that Python itself was compiled with."""
+    os.environ.setdefault("CXX", "c++")
     folder = (config_settings or {}).get("build-dir", "build/wheel")
     (ROOT / folder / ".skbuild-info.json").unlink(missing_ok=True)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    forget_environment(config_settings)
+    prepare_folder(config_settings)
     return scikit_build.build_wheel(wheel_directory, with_torch(config_settings), metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    forget_environment(config_settings)
+    prepare_folder(config_settings)
     return scikit_build.build_editable(wheel_directory, with_torch(config_settings), metadata_directory)
 
 

@@ -76,7 +76,7 @@ def test_wheel_serves_every_python_and_requires_its_torch(wheel, root):
         metadata = archive.read(f"headshare-{version}.dist-info/METADATA").decode()
         built = archive.read("headshare/_built_with.py").decode()
     major, minor = version_of_torch().split(".")[:2]
-    assert re.findall(r"^Requires-Dist: ([^;]*)$", metadata, re.MULTILINE) == [f"torch=={major}.{minor}.*"]
+    assert re.findall(r"^Requires-Dist: ([^;\n]*)$", metadata, re.MULTILINE) == [f"torch=={major}.{minor}.*"]
     assert f'TORCH = "{version_of_torch()}"' in built
     assert "headshare/py.typed" in names and not [name for name in names if "torch" in name and "lib/" in name]
     licences = {name.removeprefix("headshare/lib/licences/") for name in names if "/licences/" in name}
