@@ -21,7 +21,7 @@ from ._program import ready_program
 
 INTERRUPTED = 130  # the program's exit status after Ctrl-C
 MESSAGE = re.compile(r"^(?:\x1b\[[0-9;]*[mK]|\r)*(error|note):(?:\x1b\[[0-9;]*m)* (.*?)\r?$", re.MULTILINE)
-ERROR = re.compile(r"^(?:\x1b\[[0-9;]*[mK]|\r)*error:.*\n", re.MULTILINE)
+ERROR = r"^(?:\x1b\[[0-9;]*[mK]|\r)*error:.*\n"
 WIDTH = 100  # of tables where there is no terminal, as in a notebook: the program's widest
 
 
@@ -72,13 +72,14 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def call(words: list[str]) -> Finished:
-    """Runs the program to its end. Raises Error with its sentence, and KeyboardInterrupt after Ctrl-C."""
+def call(words: list[str], unsaid: str = "") -> Finished:
+    """Runs the program to its end. Raises Error with its sentence, and KeyboardInterrupt after Ctrl-C. A message that
+    contains `unsaid` is not shown."""
     program, environment = ready_program()
     environment.setdefault("COLUMNS", str(shutil.get_terminal_size((WIDTH, 24)).columns))
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as found:
         environment["HEADSHARE_JSON_FD"] = str(found.fileno())
-        stream = MessageStream()
+        stream = MessageStream(unsaid)
         process = subprocess.Popen(
             [program, *words],
             stdin=subprocess.DEVNULL,
@@ -134,10 +135,12 @@ class MessageStream:
     """The program's standard error. What it writes appears on sys.stderr at once, which in a notebook is not the
     process's own. Where that is a terminal, the program gets one, too: it writes its progress over one line there."""
 
-    def __init__(self) -> None:
+    def __init__(self, unsaid: str) -> None:
         terminal = sys.stderr is not None and sys.stderr.isatty()
         self.reading_end, self.writing_end = pty.openpty() if terminal else os.pipe()
         self.text = ""
+        # The exception says what the error is.
+        self._hidden = re.compile(rf"{ERROR}|^.*{re.escape(unsaid)}.*\n" if unsaid else ERROR, re.MULTILINE)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def close_writing_end(self) -> None:
@@ -156,5 +159,5 @@ class MessageStream:
             text = self._decoder.decode(piece, final=not piece)
             self.text += text
             if sys.stderr is not None:
-                sys.stderr.write(ERROR.sub("", text))  # the exception says it
+                sys.stderr.write(self._hidden.sub("", text))
                 sys.stderr.flush()

@@ -34,12 +34,10 @@ def run(verb: str, *words: Any, **options: Any) -> Result:
     done = call(words_of(verb, words, options))
     out = options.get("out")
     path = pathlib.Path(os.fspath(out)) if out is not None else None
-    return Result(verb, done.text, done.json, path, _read_page(path))
-
-
-def _read_page(directory: Optional[pathlib.Path]) -> Optional[str]:
-    page = directory / "report.html" if directory is not None else None
-    return page.read_text(encoding="utf-8") if page is not None and page.is_file() else None
+    page = path / "report.html" if path is not None else None
+    return Result(
+        verb, done.text, done.json, path, page.read_text(encoding="utf-8") if page and page.is_file() else None
+    )
 
 
 def compare(
@@ -188,9 +186,8 @@ def convert(
         Error, KeyboardInterrupt: as `headshare.run`.
     """
     named = dict(to=to, from_=from_, sample_text=sample_text, score_text=score_text, overwrite=overwrite)
-    result = run("convert", source, out, **named, **options)
-    result.path = pathlib.Path(os.fspath(out))
-    return result
+    done = call(words_of("convert", (source, out), {**named, **options}))
+    return Result("convert", done.text, done.json, pathlib.Path(os.fspath(out)), None)
 
 
 def analyze(model: Path, *, text: Optional[Text] = None, html: Optional[Path] = None, **options: Any) -> Result:
@@ -212,10 +209,9 @@ def analyze(model: Path, *, text: Optional[Text] = None, html: Optional[Path] = 
     """
     with tempfile.TemporaryDirectory(prefix="headshare-") as folder:
         page = pathlib.Path(os.fspath(html)) if html is not None else pathlib.Path(folder) / "heads.html"
-        result = run("analyze", model, text=text, html=page, **options)
-        result.page = page.read_text(encoding="utf-8")
-    result.path = page if html is not None else None
-    return result
+        done = call(words_of("analyze", (model,), {"text": text, "html": page, **options}), unsaid=folder)
+        kept = page if html is not None else None
+        return Result("analyze", done.text, done.json, kept, page.read_text(encoding="utf-8"))
 
 
 def train(*, out: Path, text: Optional[Text] = None, scheme: Optional[str] = None, **options: Any) -> Result:

@@ -121,11 +121,12 @@ def test_train_and_evaluate(trained, book):
     assert "perplexity" in str(scores)
 
 
-def test_analyze_and_convert(trained, book, tmp_path):
+def test_analyze_and_convert(trained, book, tmp_path, capsys):
     pytest.importorskip("pandas")
     out, _ = trained
     analysis = headshare.analyze(out, text=book, iterations=1)
     assert "mqa" in str(analysis) and "<html" in analysis.page and analysis.path is None
+    assert "heads.html" not in capsys.readouterr().err  # which was a temporary file
     assert "mqa" in analysis.frame()["name"].tolist()
     kept = headshare.analyze(out, html=tmp_path / "heads.html", iterations=1)
     assert kept.path.read_text() == kept.page
