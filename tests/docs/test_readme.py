@@ -1,5 +1,5 @@
-"""Runs the README and docs/mathematics.md: every ```sh block but the set-up ones (make, git clone) is
-executed, in order, in one folder that holds nothing but `text.txt` (CPython's manual: the user's own
+"""Runs the README, docs/mathematics.md and docs/python.md: every ```sh and ```python block but the set-up ones (make, git
+clone, pip) is executed, in order, in one folder that holds nothing but `text.txt` (CPython's manual: the user's own
 text), with build/ on the PATH; a ```text block right after it must be what it prints.
 
 How output is compared, line by line, with runs of blanks counting as one:
@@ -20,25 +20,26 @@ from conftest import ROOT, run_command
 
 pytestmark = pytest.mark.slow
 
-SETUP = re.compile(r"\s*(make|git clone|cd|sudo)\b|\s*(#.*)?$")
+SETUP = re.compile(r"\s*(make|git clone|cd|sudo|pip)\b|\s*(#.*)?$")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INTERPRETERS = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
 NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 UNIT = r"(?:ms|s|min|h|[KMGT]i?B|B|tok(?:ens)?/s|steps/s|MB/s|GB/s|x)\b|%"
 VARYING = re.compile(rf"{NUMBER}(?=\s?(?:{UNIT}))|[-+]?\d[\d,]*\.\d+(?:e[-+]?\d+)?")
 
 
 def blocks(text):
-    """Yields (line, commands, expected output or None) of each block to run."""
+    """Yields (line, language, commands, expected output or None) of each block to run."""
     found = [(match, *match.groups()) for match in BLOCK.finditer(text)]
     for index, (match, language, body) in enumerate(found):
-        if language != "sh" or all(SETUP.match(line) for line in body.splitlines()):
+        if language not in INTERPRETERS or all(SETUP.match(line) for line in body.splitlines()):
             continue
         expected = None
         if index + 1 < len(found) and found[index + 1][1] == "text":
             between = text[match.end() : found[index + 1][0].start()]
             if len(between.strip().splitlines()) <= 1:  # at most a line of words
                 expected = found[index + 1][2]
-        yield text[: match.start()].count("\n") + 1, body, expected
+        yield text[: match.start()].count("\n") + 1, language, body, expected
 
 
 def line_pattern(line):
@@ -69,11 +70,11 @@ def assert_prints(expected, actual):
         pytest.fail(f"The page promises\n\n{expected}\nbut the output is\n\n{actual}", pytrace=False)
 
 
-PAGES = ["README.md", "docs/mathematics.md"]
+PAGES = ["README.md", "docs/mathematics.md", "docs/python.md"]
 BLOCKS = [
-    (f"{page}:{line}", commands, expected)
+    (f"{page}:{line}", language, commands, expected)
     for page in PAGES
-    for line, commands, expected in blocks((ROOT / page).read_text())
+    for line, language, commands, expected in blocks((ROOT / page).read_text())
 ]
 
 
@@ -86,15 +87,20 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_has_blocks_to_run(page):
-    assert any(name.startswith(page) for name, _, _ in BLOCKS), f"{page} has no ```sh block beside the set-up ones"
+    assert any(name.startswith(page) for name, *_ in BLOCKS), f"{page} has no block to run beside the set-up ones"
 
 
-@pytest.mark.parametrize(("commands", "expected"), [block[1:] for block in BLOCKS], ids=[block[0] for block in BLOCKS])
-def test_block(commands, expected, folder, program):
+@pytest.mark.parametrize(("language", "commands", "expected"), [block[1:] for block in BLOCKS], ids=[block[0] for block in BLOCKS])
+def test_block(language, commands, expected, folder, program):
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", commands],
+        [*INTERPRETERS[language], commands],
         cwd=folder,
-        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
+        env={
+            **os.environ,
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "python"),
+            "HEADSHARE_BUILD": str(program.parent),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
