@@ -151,12 +151,14 @@ ASK = "import wheel_backend as w; print(w.get_requires_for_build_wheel()); print
 
 @pytest.fixture
 def build_environment(tmp_path, root):
-    """Returns the environment of pip's build: PYTHONPATH has the tools of the build and hides what is installed."""
+    """Returns the environment of pip's build: PYTHONPATH has what the build requires, and hides what is installed."""
     pytest.importorskip("scikit_build_core")
     overlay = tmp_path / "overlay"
     overlay.mkdir()
     for name in ("scikit_build_core", "pathspec", "packaging"):
         (overlay / name).symlink_to(PACKAGES / name)
+    hiding = "import sys, sysconfig\nsys.path.remove(sysconfig.get_path('purelib'))\n"
+    (overlay / "sitecustomize.py").write_text(hiding)
     return {"PYTHONPATH": f"{overlay}:{root / 'tools'}", "PYTHONNOUSERSITE": "1"}
 
 
