@@ -1,4 +1,4 @@
-"""Finds the program `headshare` and runs it: the console script, and the program behind the functions of the package."""
+"""Finds the program `headshare` and runs it: the console script, and what the functions of the package call."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def installed_torch() -> Optional[Torch]:
 
 
 def check_torch(built: Optional[str], built_with_cuda: bool, found: Optional[Torch]) -> None:
-    """Raises Error unless `found` is a torch that binaries built with torch `built` can be loaded with; says what to do.
+    """Raises Error, which says what to do, unless binaries built with torch `built` can be loaded with `found`.
 
     `built` is None in a source tree, where the build's own torch is used.
     """
@@ -53,6 +53,6 @@ def check_torch(built: Optional[str], built_with_cuda: bool, found: Optional[Tor
         )
     if built_with_cuda and not (found.folder / "lib" / "libtorch_cuda.so").exists():
         raise Error(
-            f"headshare was built with a torch {built} that has CUDA, and the installed torch {found.version} has none; "
-            f"install one with CUDA: {line}; or build headshare for the installed one, {SOURCES}"
+            f"headshare was built with a torch {built} that has CUDA, and the installed torch {found.version} has none."
+            f" Install one with CUDA: {line}; or build headshare for the installed one, {SOURCES}"
         )

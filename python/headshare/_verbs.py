@@ -111,7 +111,7 @@ def cost(
         model: a model whose shape is meant: a headshare model, a Hugging Face directory or config.json.
         schemes: default: all.
         layers, d_model, heads, context: the shape; on top of the model's.
-        options: every other of `headshare cost --help-all`: memory_budget="24GiB", cache_type="bf16", kind="encoder", ...
+        options: every other of `headshare cost --help-all`: memory_budget="24GiB", cache_type="bf16", kind="encoder"
 
     Returns:
         Result: a list of dicts, one for each scheme. Parameters are counts, without biases in `attention_parameters`;

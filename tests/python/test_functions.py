@@ -1,4 +1,4 @@
-"""Tests the functions of the Python package: they run the program on tiny data and give its table, numbers and report."""
+"""Tests the functions of the Python package on tiny data: they give the program's table, its numbers and its report."""
 
 import html
 import json
@@ -278,6 +278,7 @@ def shown(source, names):
     return value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)
 
 
+@pytest.mark.slow
 def test_the_notebook_runs(tmp_path, monkeypatch, page):  # noqa: F811
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)

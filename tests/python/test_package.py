@@ -1,5 +1,5 @@
-"""Tests the wheel: what is in it, that it installs into an environment without anything else and runs there, and that it
-says so where torch is another one. The wheel is made of the build that is tested, so nothing is compiled."""
+"""Tests the wheel: what is in it, that it installs into an environment without anything else and runs there, and that
+it says so where torch is another one. It is made of the build that is tested, so nothing is compiled."""
 
 import os
 import pathlib
@@ -13,6 +13,8 @@ import pytest
 from conftest import run_command
 from headshare import Error
 from headshare._torch import Torch, check_torch
+
+pytestmark = pytest.mark.slow
 
 PACKAGES = pathlib.Path(sysconfig.get_path("purelib"))
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
