@@ -7,9 +7,11 @@ How output is compared, line by line, with runs of blanks counting as one:
 - numbers that vary match any number: those with a decimal point, and those before a unit of time,
   speed or memory (12 s, 3400 tokens/s, 512 MiB); bars and dashes of tables match any length;
 - everything else, whole numbers too, must be equal.
-Only standard output counts: progress goes to standard error.
+Only standard output counts: progress goes to standard error. The Python blocks of a page share their names.
 """
 
+import contextlib
+import io
 import os
 import re
 import subprocess
@@ -22,7 +24,6 @@ pytestmark = pytest.mark.slow
 
 SETUP = re.compile(r"\s*(make|git clone|cd|sudo|pip)\b|\s*(#.*)?$")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-INTERPRETERS = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
 NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 UNIT = r"(?:ms|s|min|h|[KMGT]i?B|B|tok(?:ens)?/s|steps/s|MB/s|GB/s|x)\b|%"
 VARYING = re.compile(rf"{NUMBER}(?=\s?(?:{UNIT}))|[-+]?\d[\d,]*\.\d+(?:e[-+]?\d+)?")
@@ -32,7 +33,7 @@ def blocks(text):
     """Yields (line, language, commands, expected output or None) of each block to run."""
     found = [(match, *match.groups()) for match in BLOCK.finditer(text)]
     for index, (match, language, body) in enumerate(found):
-        if language not in INTERPRETERS or all(SETUP.match(line) for line in body.splitlines()):
+        if language not in ("sh", "python") or all(SETUP.match(line) for line in body.splitlines()):
             continue
         expected = None
         if index + 1 < len(found) and found[index + 1][1] == "text":
@@ -85,30 +86,47 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def names():
+    """Returns the names that the Python blocks of each page have defined so far."""
+    return {page: {} for page in PAGES}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_page_has_blocks_to_run(page):
     assert any(name.startswith(page) for name, *_ in BLOCKS), f"{page} has no block to run beside the set-up ones"
 
 
-@pytest.mark.parametrize(("language", "commands", "expected"), [block[1:] for block in BLOCKS], ids=[block[0] for block in BLOCKS])
-def test_block(language, commands, expected, folder, program):
+def shell_output(commands, folder, program):
     done = subprocess.run(
-        [*INTERPRETERS[language], commands],
+        ["bash", "-euo", "pipefail", "-c", commands],
         cwd=folder,
-        env={
-            **os.environ,
-            "PATH": f"{program.parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT / "python"),
-            "HEADSHARE_BUILD": str(program.parent),
-        },
+        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def python_output(commands, names):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(commands, names)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize(("name", "language", "commands", "expected"), BLOCKS, ids=[block[0] for block in BLOCKS])
+def test_block(name, language, commands, expected, folder, names, program, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HEADSHARE_BUILD", str(program.parent))
+    if language == "python":
+        printed = python_output(commands, names[name.split(":")[0]])
+    else:
+        printed = shell_output(commands, folder, program)
     if expected is not None:
-        assert_prints(expected, done.stdout)
+        assert_prints(expected, printed)
 
 
 @pytest.mark.parametrize(
