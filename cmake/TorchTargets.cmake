@@ -1,9 +1,17 @@
 # This file declares headshare::torch, libtorch as it lies in the PyPI wheel. The wheel's own CMake package stops with
 # an error where a CUDA wheel meets a machine without the CUDA toolkit, so the target is our own: the C++ API needs no
 # CUDA header. The file sets HEADSHARE_TORCH_VERSION and HEADSHARE_TORCH_PYTHON. It is also part of an installation,
-# whose users may set HEADSHARE_PYTHON.
+# whose users may set HEADSHARE_PYTHON or HEADSHARE_TORCH.
 set(HEADSHARE_PYTHON "" CACHE STRING "A Python whose torch is the libtorch to build with; empty: .venv's, else python3")
-if(HEADSHARE_PYTHON)
+set(HEADSHARE_TORCH "" CACHE STRING "The folder of the torch package to build with; empty: that of HEADSHARE_PYTHON")
+if(HEADSHARE_TORCH)
+  set(pythons "")
+  set(torch_root ${HEADSHARE_TORCH})
+  if(NOT EXISTS ${torch_root}/lib/libtorch_cpu.so)
+    message(FATAL_ERROR "No lib/libtorch_cpu.so in ${torch_root}, which -DHEADSHARE_TORCH=... names; "
+                        "name the folder of an installed torch, or leave it empty to ask a Python")
+  endif()
+elseif(HEADSHARE_PYTHON)
   set(pythons ${HEADSHARE_PYTHON})
 else()
   set(pythons ${HEADSHARE_DEFAULT_PYTHON} python3)

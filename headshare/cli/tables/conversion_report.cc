@@ -183,9 +183,12 @@ ConversionReport present(const SharedHeadsReport& report) { return present_any(r
 
 void print_conversion(const ConversionReport& report, const ScoredConversion& scored, const ModelSize& before,
                       const ModelSize& after, const std::string& out, bool json) {
-  if (json) return print_json(report_json(report, scored, before, after).dump(2) + "\n");
-  print(report.table + "\n" + sizes_text(before, after) + change_text(report.change) + scores_text(scored) +
-        "written to " + out + "\n");
+  print_result(
+      json, [&] { return report_json(report, scored, before, after).dump(2) + "\n"; },
+      [&] {
+        print(report.table + "\n" + sizes_text(before, after) + change_text(report.change) + scores_text(scored) +
+              "written to " + out + "\n");
+      });
 }
 
 }  // namespace headshare

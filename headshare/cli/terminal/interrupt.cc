@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 
 #include "headshare/base/error.h"
 #include "headshare/cli/terminal/exit_codes.h"
@@ -14,8 +16,25 @@ namespace {
 std::atomic<bool> stop{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers may only touch lock-free atomics");
 
+// A signal that follows another within this time is the same Ctrl-C: the terminal sends it to the program and to a
+// program around it, which passes it on.
+constexpr int64_t kSameSignalMilliseconds = 500;
+std::atomic<int64_t> first_signal{0};  // milliseconds
+static_assert(std::atomic<int64_t>::is_always_lock_free, "signal handlers may only touch lock-free atomics");
+
+int64_t now_milliseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
 void on_signal(int) {
-  if (stop.exchange(true)) ::_exit(kInterrupted);
+  const int64_t now = now_milliseconds();
+  if (!stop.exchange(true)) {
+    first_signal = now;
+  } else if (now - first_signal > kSameSignalMilliseconds) {
+    ::_exit(kInterrupted);
+  }
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 
 namespace headshare {
 
-// Makes the first SIGINT, SIGTERM or SIGHUP from here on only set a flag; the second ends the process at once. Verbs
-// whose work looks at the flag call this; in all others the signal ends the process.
+// Makes the first SIGINT, SIGTERM or SIGHUP from here on only set a flag; the second ends the process at once, unless
+// it follows within half a second. Verbs whose work looks at the flag call this; in all others the signal ends the
+// process.
 void catch_interrupts();
 
 bool stop_requested();

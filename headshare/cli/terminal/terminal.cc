@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "headshare/base/error.h"
+#include "headshare/base/number.h"
 #include "headshare/base/visible.h"
 #include "headshare/cli/terminal/progress.h"
 
@@ -39,6 +40,26 @@ bool coloured(Stream stream) {
 
 void write_out(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
+}
+
+// Returns what HEADSHARE_JSON_FD names, -1 where it is not set.
+int json_descriptor() {
+  const char* named = std::getenv("HEADSHARE_JSON_FD");
+  if (named == nullptr || *named == '\0') return -1;
+  const std::optional<int> descriptor = number_in<int>(named);
+  HS_CHECK(descriptor && *descriptor > STDERR_FILENO, "HEADSHARE_JSON_FD=", named,
+           ": this is no number of an open file above 2; unset the variable, or name one");
+  return *descriptor;
+}
+
+void write_to(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    HS_CHECK(written > 0, "cannot write JSON to the file descriptor ", descriptor,
+             ", which HEADSHARE_JSON_FD names: ", std::strerror(errno));
+    text.remove_prefix(static_cast<size_t>(written));
+  }
 }
 
 // Prints a message. Nothing can be done about a standard error that cannot be written.
@@ -79,6 +100,13 @@ void print_styled(std::string_view text) {
 void print_json(std::string_view json) { write_out(visible_json(json)); }
 
 void print_text(std::string_view text) { is_terminal(Stream::kOut) ? print(text) : write_out(text); }
+
+void print_result(bool as_json, const std::function<std::string()>& json, const std::function<void()>& text) {
+  const int descriptor = json_descriptor();
+  const std::string object = as_json || descriptor >= 0 ? json() : "";
+  if (descriptor >= 0) write_to(descriptor, visible_json(object));
+  as_json ? print_json(object) : text();
+}
 
 void flush_output() {
   if (std::fflush(stdout) != 0) fail_output();

@@ -3,6 +3,7 @@
 // can steer the terminal; our own codes are added after that.
 #pragma once
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,6 +31,11 @@ void print_styled(std::string_view text);  // the same, with what bold() made
 void print_json(std::string_view json);    // stays JSON with the same values
 void print_text(std::string_view text);    // a model's own words: in a pipe byte for byte, on a terminal as print()
 void flush_output();
+
+// Prints what a verb found out: as JSON where the user asked for it, else by `text`. A program that wants both, such as
+// the Python package, names one of its open file descriptors in HEADSHARE_JSON_FD: the JSON goes there, too. `json`
+// is called only where its text goes somewhere.
+void print_result(bool as_json, const std::function<std::string()>& json, const std::function<void()>& text);
 
 // These print one line on standard error, above a progress line: "note: ...", "error: ...". Line feeds in it are
 // written out.

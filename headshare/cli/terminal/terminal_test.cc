@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <sstream>
 
@@ -140,6 +142,48 @@ TEST(TerminalTest, WidthFollowsColumnsWithinBounds) {
   ::setenv("COLUMNS", "3", 1);
   EXPECT_EQ(terminal_width(Stream::kOut), 40);
   ::unsetenv("COLUMNS");
+}
+
+// Calls print_result(as_json, ...), and returns what it wrote to standard output, with a line "called" where it asked
+// for the JSON.
+std::string printed_result(bool as_json) {
+  testing::internal::CaptureStdout();
+  bool called = false;
+  const auto json = [&called] {
+    called = true;
+    return std::string("{\"loss\": 1.5}\n");
+  };
+  print_result(as_json, json, [] { print("loss 1.5\n"); });
+  flush_output();
+  return testing::internal::GetCapturedStdout() + (called ? "called\n" : "");
+}
+
+TEST(TerminalTest, AResultIsJsonOrText) {
+  EXPECT_EQ(printed_result(/*as_json=*/true), "{\"loss\": 1.5}\ncalled\n");
+  EXPECT_EQ(printed_result(/*as_json=*/false), "loss 1.5\n");
+}
+
+TEST(TerminalTest, AResultIsJsonAsWellWhereACallerNamesADescriptor) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  ::setenv("HEADSHARE_JSON_FD", std::to_string(::fileno(file.get())).c_str(), 1);
+  const std::string printed = printed_result(/*as_json=*/false);
+  ::unsetenv("HEADSHARE_JSON_FD");
+  EXPECT_EQ(printed, "loss 1.5\ncalled\n");
+  std::string written(100, '\0');
+  std::rewind(file.get());
+  written.resize(std::fread(written.data(), 1, written.size(), file.get()));
+  EXPECT_EQ(written, "{\"loss\": 1.5}\n");
+}
+
+TEST(TerminalTest, ADescriptorForJsonThatIsNoneIsRefused) {
+  for (const char* named : {"1", "results.json", "99"}) {
+    ::setenv("HEADSHARE_JSON_FD", named, 1);
+    EXPECT_THROW(print_result(
+                     false, [] { return std::string("{}"); }, [] {}),
+                 Error)
+        << named;
+  }
+  ::unsetenv("HEADSHARE_JSON_FD");
 }
 
 }  // namespace

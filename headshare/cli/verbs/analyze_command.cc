@@ -110,7 +110,8 @@ int run_analyze(const Words& words) {
   catch_interrupts();
   const HeadAnalysis analysis = analyze(options);
   // The text comes first, so that a page that cannot be written loses nothing.
-  options.json ? print_json(to_json(analysis).dump(2) + "\n") : print_styled(analysis_text(analysis));
+  print_result(
+      options.json, [&] { return to_json(analysis).dump(2) + "\n"; }, [&] { print_styled(analysis_text(analysis)); });
   if (page) {
     page->write(analysis_page(analysis));
     print_status("wrote " + options.html);

@@ -90,11 +90,9 @@ int compare(const CompareCommand& command, const Words& words) {
   ComparisonCall call = command.call(command_line(words));
   CommandLineHost host(command);
   const Results results = headshare::compare(call, host);
-  if (command.json) {
-    print_json(to_text(results_file(results)));
-  } else {
-    print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n");
-  }
+  print_result(
+      command.json, [&] { return to_text(results_file(results)); },
+      [&] { print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n"); });
   return results.failed.empty() ? kOk : kFailure;
 }
 
@@ -117,7 +115,8 @@ int run_compare(const Words& words) {
   }
   if (command.dry_run) {
     catch_interrupts();
-    command.json ? print_json(plan_json(command).dump(2) + "\n") : print(plan_text(command));
+    print_result(
+        command.json, [&] { return plan_json(command).dump(2) + "\n"; }, [&] { print(plan_text(command)); });
     return kOk;
   }
   check_resume(command);

@@ -189,12 +189,10 @@ int run_cost(const Words& words) {
   if (shape) {
     for (const std::string& note : shape->notes) notice(note);
   }
-  if (command.json) {
-    print_json(costs_json(costs, options));
-    return kOk;
-  }
   const std::string source = shape ? command.model_path + " (" + shape->model_type + ")" : "";
-  print(costs_text(costs, options, sweep, source, terminal_width(Stream::kOut)));
+  print_result(
+      command.json, [&] { return costs_json(costs, options); },
+      [&] { print(costs_text(costs, options, sweep, source, terminal_width(Stream::kOut))); });
   return kOk;
 }
 

@@ -152,7 +152,8 @@ int run_evaluate(const Words& words) {
                    options.task);
   line.reset();
   check_scores(scores, options.model_path);
-  options.json ? print_json(scores.object.dump(2) + "\n") : print(scores.text);
+  print_result(
+      options.json, [&] { return scores.object.dump(2) + "\n"; }, [&] { print(scores.text); });
   return kOk;
 }
 

@@ -235,7 +235,8 @@ int finetune(FineTuneCommand& command) {
   progress.hide();
   const nlohmann::ordered_json object = results_object(command.model, results, options);
   write_file(grid.out / "results.json", object.dump(2) + "\n");
-  command.json ? print_json(object.dump(2) + "\n") : print(results_text(results));
+  print_result(
+      command.json, [&] { return object.dump(2) + "\n"; }, [&] { print(results_text(results)); });
   for (const TaskResult& result : results) {
     HS_CHECK(!result.search.models.empty(), result.search.failures.back());
   }

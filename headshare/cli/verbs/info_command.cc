@@ -119,22 +119,23 @@ int run_info(const Words& words) {
   }
   std::vector<KernelRow> kernels;
   if (options.kernels) kernels = kernel_rows(options.problem, model, device);
-  if (options.json) {
+  const auto object = [&] {
     Json report = described ? to_json(*described) : options.kernels ? Json() : to_json(describe_machine());
     if (options.kernels) {
       report["instruction_sets"] = to_json(instruction_sets());
       report["kernels"] = kernel_report(kernels);
     }
-    print_json(report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
-    return kOk;
-  }
-  const int width = terminal_width(Stream::kOut);
-  if (described) {
-    print(model_text(*described, width));
-  } else if (!options.kernels) {
-    print(machine_text(describe_machine()));
-  }
-  if (options.kernels) print(kernel_text(kernels, width) + instructions_text());
+    return report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+  };
+  print_result(options.json, object, [&] {
+    const int width = terminal_width(Stream::kOut);
+    if (described) {
+      print(model_text(*described, width));
+    } else if (!options.kernels) {
+      print(machine_text(describe_machine()));
+    }
+    if (options.kernels) print(kernel_text(kernels, width) + instructions_text());
+  });
   return kOk;
 }
 

@@ -230,11 +230,8 @@ int run_score(const Words& words) {
   for (const Score& score : result.scores) {
     if (!score.note.empty()) notice(score.name + ": " + score.note);
   }
-  if (options.json) {
-    print_json(to_object(options, result).dump(2) + "\n");
-  } else {
-    print_table(options, result);
-  }
+  print_result(
+      options.json, [&] { return to_object(options, result).dump(2) + "\n"; }, [&] { print_table(options, result); });
   return kOk;
 }
 

@@ -192,14 +192,24 @@ Json system_object(const Scored& scored, size_t s, bool sentences) {
   return object;
 }
 
-void print_object(const Scored& scored, const std::string& question, bool sentences) {
+std::string object_text(const Scored& scored, const std::string& question, bool sentences) {
   Json object = {{"question", question},
                  {"name", scored.metric->name()},
                  {"signature", scored.signature},
                  {"segments", scored.tables[0].segments()},
                  {"systems", Json::array()}};
   for (size_t s = 0; s < scored.systems.size(); ++s) object["systems"].push_back(system_object(scored, s, sentences));
-  print_json(object.dump(2) + "\n");
+  return object.dump(2) + "\n";
+}
+
+void print_scores(const Scored& scored, bool sentences) {
+  if (sentences) {
+    print_sentences(scored);
+  } else if (scored.systems.size() == 1) {
+    print(score_line(scored, column_sums(scored.tables[0]), scored.results[0]));
+  } else {
+    print_systems(scored);
+  }
 }
 
 std::vector<SystemResult> results_of(const Scored& scored, const TranslationOptions& o) {
@@ -315,15 +325,9 @@ void score_translations(const std::string& question, const TranslationOptions& o
   if (const int64_t samples = std::max(o.confidence, o.paired_bootstrap); samples > 0) context.bootstrap = samples;
   if (o.paired_randomisation > 0) context.randomisation = o.paired_randomisation;
   scored.signature = signature(*scored.metric, context);
-  if (json) {
-    print_object(scored, question, o.sentence_level);
-  } else if (o.sentence_level) {
-    print_sentences(scored);
-  } else if (systems.size() == 1) {
-    print(score_line(scored, column_sums(scored.tables[0]), scored.results[0]));
-  } else {
-    print_systems(scored);
-  }
+  print_result(
+      json, [&] { return object_text(scored, question, o.sentence_level); },
+      [&] { print_scores(scored, o.sentence_level); });
 }
 
 }  // namespace headshare

@@ -249,7 +249,8 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
   if (const auto entropy = task.unigram_entropy()) object["unigram_entropy"] = *entropy;
   write_file(fs::path(command.out) / "result.json", object.dump(2) + "\n");
   if (test) write_outputs(command.out, test->outputs);
-  command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
+  print_result(
+      command.json, [&] { return object.dump(2) + "\n"; }, [&] { print(result_text(result, test, command.out)); });
 }
 
 // Returns the training options with evaluations before the first step: of the start and of the teacher, where there are
