@@ -9,7 +9,7 @@ install(TARGETS ${libraries} headshare_options EXPORT headshare ARCHIVE DESTINAT
 install(EXPORT headshare NAMESPACE headshare:: FILE headshare-targets.cmake DESTINATION ${package_dir})
 install(DIRECTORY headshare DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
         PATTERN "*_test*" EXCLUDE PATTERN "*_cases.h" EXCLUDE PATTERN "test_*" EXCLUDE
-        PATTERN "testing.h" EXCLUDE)
+        PATTERN "testing.h" EXCLUDE PATTERN "torch_library" EXCLUDE)
 if(TARGET headshare)
   # The program finds libtorch where the build found it, also in the .venv of this tree, which
   # INSTALL_RPATH_USE_LINK_PATH would leave out as part of the project.

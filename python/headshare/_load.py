@@ -9,6 +9,9 @@ import re
 
 import torch
 
+from ._error import Error
+from ._torch import check_torch, installed_torch
+
 LIBRARY = "libheadshare_ops.so"
 _MARK = re.compile(rb"HEADSHARE_BUILT_WITH_TORCH=([0-9.]+)")
 
@@ -20,7 +23,7 @@ def library_path() -> pathlib.Path:
     """
     package = pathlib.Path(__file__).resolve().parent
     build = os.environ.get("HEADSHARE_BUILD") or package.parent.parent / "build"
-    candidates = [package / LIBRARY, pathlib.Path(build) / LIBRARY]
+    candidates = [package / "lib" / LIBRARY, pathlib.Path(build) / LIBRARY]
     if os.environ.get("HEADSHARE_BUILD"):
         candidates.reverse()
     for path in candidates:
@@ -39,27 +42,13 @@ def built_with(path: pathlib.Path) -> str:
         return found[1].decode()
 
 
-def minor(version: str) -> str:
-    """Returns the first two numbers of a version: libraries of one minor version of torch fit each other."""
-    return ".".join(version.split(".")[:2])
-
-
-def check_torch(built: str, installed: str) -> None:
-    """Raises ImportError, with the line that mends it, unless both versions of torch have one minor version."""
-    if minor(built) == minor(installed):
-        return
-    raise ImportError(
-        f"headshare was built with torch {built}, but torch {installed} is installed, and libraries of different minor "
-        f"versions do not fit each other. Install the torch that headshare was built with:\n"
-        f"  pip install 'torch=={minor(built)}.*'"
-    )
-
-
 def load() -> None:
-    """Loads the library, after a look at its version. Raises ImportError where it does not fit."""
+    """Loads the library, after a look at its version. Raises ImportError where it does not fit the installed torch."""
     path = library_path()
-    check_torch(built_with(path), torch.__version__)
     try:
+        check_torch(built_with(path), built_with_cuda=False, found=installed_torch())
         torch.ops.load_library(path)
+    except Error as error:
+        raise ImportError(str(error)) from None
     except OSError as error:
         raise ImportError(f"{path} does not load into torch {torch.__version__}: {error}") from error

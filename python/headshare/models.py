@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from headshare import _load
 from headshare._borrowed import BorrowedModule, Description, drawn_seed
 
+_load.load()  # the classes of torch exist from here on
+
 __all__ = ["Model", "Tokenizer", "load"]
 
 
@@ -24,7 +26,6 @@ class Tokenizer:
     @classmethod
     def read(cls, path: str | os.PathLike) -> Tokenizer:
         """Reads tokenizer.json, headshare's or Hugging Face's, from a file or a folder."""
-        _load.load()
         return cls(torch.classes.headshare.Tokenizer.read(os.fspath(path)))
 
     @property
@@ -64,7 +65,6 @@ class Model(BorrowedModule):
 
     def __init__(self, config: dict[str, Any], tokenizers: list[Tokenizer] | None = None) -> None:
         super().__init__()
-        _load.load()
         handles = [one._handle for one in tokenizers or []]
         self._set(torch.classes.headshare.Model(json.dumps(config), handles))
         self._declare([Description(*one) for one in self._model.parameters()])
@@ -89,7 +89,6 @@ class Model(BorrowedModule):
     def __setstate__(self, state: dict[str, Any]) -> None:
         config, tokenizers = state.pop("_stored")
         super().__setstate__(state)
-        _load.load()
         classes = torch.classes.headshare
         self._set(classes.Model(config, [classes.Tokenizer.from_json(one) for one in tokenizers]))
 
@@ -158,7 +157,6 @@ def load(directory: str | os.PathLike) -> Model:
     >>> ids = torch.tensor([model.tokenizer.encode("Once upon a time")])
     >>> model(ids).argmax(-1)
     """
-    _load.load()
     handle, values = torch.classes.headshare.Model.read(os.fspath(directory))
     model = Model.__new__(Model)
     nn.Module.__init__(model)

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from headshare import _load
 from headshare._borrowed import BorrowedModule, Description, drawn_seed
 
+_load.load()  # the classes of torch exist from here on
+
 __all__ = ["SharedHeadAttention"]
 
 _PREFIX = "scheme."  # C++ puts a layer's parameters below it; names here begin behind it
@@ -79,7 +81,6 @@ class SharedHeadAttention(BorrowedModule):
         self.reset_parameters()
 
     def _make(self, options: str) -> None:
-        _load.load()
         self._options = options
         try:
             self._layer = torch.classes.headshare.AttentionLayer(options)
