@@ -117,6 +117,16 @@ def test_torch_may_be_installed_elsewhere(bare, tmp_path):
     assert bare.run("python", "-c", script, path=tmp_path).stdout == "mha False\n"
 
 
+def test_layers_and_operations_come_with_the_package(bare):
+    """The libraries that torch itself needs come from the tests' packages."""
+    script = (
+        "import headshare, torch; layer = headshare.nn.SharedHeadAttention(16, 4, scheme='mqa'); "
+        "print(headshare.__file__, layer(torch.ones(3, 2, 16))[0].shape, headshare.ops.gelu(torch.zeros(1)))"
+    )
+    printed = bare.run("python", "-c", script, path=PACKAGES).stdout
+    assert printed.startswith(str(bare.packages)) and "torch.Size([3, 2, 16]) tensor([0.])" in printed
+
+
 def test_another_torch_is_refused_with_both_versions_and_the_way_out(bare, tmp_path):
     refused = bare.run("headshare", "cost", path=fake_torch(tmp_path, "2.99.1+cpu"), check=False)
     built = version_of_torch()
