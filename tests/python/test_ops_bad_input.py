@@ -23,6 +23,9 @@ REFUSED = {
     "batches differ": (lambda: ops.attention(heads(), heads(1, 4, 5, 8), heads(1, 4, 5, 8)), r"the same batch"),
     "heads do not divide": (lambda: ops.attention(heads(), heads(2, 3, 5, 8), heads()), r"divides 4, not \[2, 3, 5, 8\]"),
     "no heads": (lambda: ops.attention(heads(), heads(), heads(), heads=0), r"at least one head, not 0"),
+    "no width": (lambda: ops.attention(heads(), heads(), heads(2, 4, 5, 0)), r"at least 1 wide, not \[2, 4, 5, 0\]"),
+    "devices": (lambda: ops.attention(heads(), heads(), heads(device="meta")), r"one device, not on cpu and meta"),
+    "norm's devices": (lambda: ops.rms_norm(heads(), torch.ones(8, device="meta")), r"one device, not on cpu and meta"),
     "integers": (lambda: ops.attention(*[heads().long()] * 3), r"floating-point tensors, not Long"),
     "types differ": (lambda: ops.attention(heads(), heads().double(), heads()), r"one type, not Float, Double"),
     "mask of another type": (
@@ -60,6 +63,7 @@ REFUSED = {
     "rotation of three": (lambda: ops.rotate(heads(2, 5, 8)), r"not \[2, 5, 8\]"),
     "odd rotation": (lambda: ops.rotate(heads(), width=3), r"last 8 dimensions can turn, not 3"),
     "rotation's period": (lambda: ops.rotate(heads(), period=6), r"divide 8, not 6"),
+    "far positions": (lambda: ops.rotate(heads(), first=2**62), r"2\^52, not 4611686018427387904 and 5"),
     "rotation's base": (lambda: ops.rotate(heads(), base=0.0), r"above 0, not 0"),
     "targets": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.tensor([1, 9, 2])), r"target 9 .* vocabulary of 9"),
     "targets of another type": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.ones(3)), r"int64.* Float"),
