@@ -92,6 +92,8 @@ def test_a_backward_pass_refuses_what_no_forward_pass_left():
         raw.attention_backward(*args, out, lse, m, by_head, torch.tensor([9], dtype=torch.uint8), out)
     with pytest.raises(RuntimeError, match=r"must be \[2, 4, 5, 8\], not .* \[2, 4, 1, 8\]"):
         raw.attention_backward(*args, out, lse, m, by_head, backend, out[:, :, :1])
+    with pytest.raises(RuntimeError, match=r"linear map must be \[3, 9\], not \[2, 9\]"):
+        raw.linear_backward(heads(2, 9), heads(3, 8), heads(9, 8), None, True, True, True)
     with pytest.raises(RuntimeError, match=r"3 rows left 3 factors, not \[2\]"):
         raw.rms_norm_backward(heads(3, 8), heads(3, 8), heads(8), heads(2), 1e-5)
     with pytest.raises(RuntimeError, match=r"gelu must be \[3\], not \[2\]"):
