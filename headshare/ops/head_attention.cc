@@ -15,6 +15,7 @@ void check_head_count(const char* what, const Tensor& x, int64_t heads) {
   HS_CHECK(x.dim() == 4 && x.size(1) > 0 && heads % x.size(1) == 0, what,
            " must be [batch, heads, length, width] with ", "a number of heads that divides ", heads, ", not ",
            x.sizes());
+  HS_CHECK(x.size(3) > 0, what, " must be at least 1 wide, not ", x.sizes());
 }
 
 // Kernels read these as they lie: a wrong shape would be a read past their end.

@@ -77,6 +77,7 @@ TEST(HeadAttentionPasses, TensorsThatDoNotFitAreRefused) {
   refused([](HeadInputs* in) { in->mask.alibi_slopes = in->mask.alibi_slopes.slice(0, 1); });
   refused([](HeadInputs* in) { in->problem.query = in->problem.query.to(at::kLong); });
   refused([](HeadInputs* in) { in->problem.heads = 0; });
+  refused([](HeadInputs* in) { in->problem.value = in->problem.value.slice(3, 0, 0); });
   refused([](HeadInputs* in) { in->problem.value = in->problem.value.to(at::kMeta); });
 }
 

@@ -48,7 +48,8 @@ std::tuple<Tensor, Tensor> rms_norm_backward_op(const Tensor& gradient, const Te
   HS_CHECK(gradient.sizes() == x.sizes(), "the gradient of an RMS norm must be ", x.sizes(), ", not ",
            gradient.sizes());
   const int64_t rows = x.size(-1) == 0 ? 0 : x.numel() / x.size(-1);
-  HS_CHECK(inverse.numel() == rows, "an RMS norm of ", rows, " rows left ", rows, " factors, not ", inverse.sizes());
+  HS_CHECK(inverse.dim() == 1 && inverse.size(0) == rows, "an RMS norm of ", rows, " rows left ", rows,
+           " factors, not ", inverse.sizes());
   const RmsNormGradients found =
       rms_norm_backward(x, weight.contiguous(), {.y = {}, .inverse = inverse.contiguous()}, gradient, eps);
   return {found.x.contiguous(), found.weight.contiguous()};

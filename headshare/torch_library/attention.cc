@@ -111,8 +111,8 @@ Outputs attention_forward_op(HS_PROBLEM, bool gradients) {
 
 // Throws Error unless the backend can have computed the problem.
 void check_backend(const Call& call, const HeadBackend* backend) {
-  HS_CHECK(backend != nullptr || is_empty(call.problem), "an attention to ", call.problem.key.size(2),
-           " keys has a backend");
+  HS_CHECK((backend == nullptr) == is_empty(call.problem), "the number of the backend does not fit an attention of ",
+           call.problem.query.sizes(), " to ", call.problem.key.sizes());
   if (backend == nullptr) return;
   for (const std::string& reason : backend->why_not(call.problem, call.mask, call.dropout, /*gradients=*/true)) {
     throw Error(join_text("the backend ", backend->name, " did not compute this attention: ", reason));

@@ -1,6 +1,7 @@
 // The linear operation.
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
+#include <c10/util/accumulate.h>
 
 #include "headshare/base/error.h"
 #include "headshare/ops/op_passes.h"
@@ -48,6 +49,10 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_op(const Tensor& gradient, co
                                                       bool weight_wanted, bool bias_wanted) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
   check_linear(x, weight);
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  HS_CHECK(gradient.sizes() == sizes, "the gradient of this linear map must be ", at::IntArrayRef(sizes), ", not ",
+           gradient.sizes());
   const Form form = form_of(gelu);
   const LinearWants wants{.x = x_wanted, .weight = weight_wanted, .bias = bias_wanted};
   LinearGradients found;
@@ -57,10 +62,11 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_op(const Tensor& gradient, co
     const auto map = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
       return {plain_linear(in[0], in[1], std::nullopt, form)};
     };
+    const int64_t rows = c10::multiply_integers(x.sizes().begin(), x.sizes().end() - 1);
     const std::vector<Tensor> all = plain_gradients(map, {x, weight}, {gradient});
     if (x_wanted) found.x = all[0];
     if (weight_wanted) found.weight = all[1];
-    if (bias_wanted) found.bias = gradient.reshape({-1, weight.size(0)}).sum(0);
+    if (bias_wanted) found.bias = gradient.reshape({rows, weight.size(0)}).sum(0);
   }
   const auto given = [&](const Tensor& y) { return y.defined() ? y.contiguous() : absent(x); };
   return {given(found.x), given(found.weight), given(found.bias)};

@@ -1,13 +1,19 @@
 """Shapes, types and layouts of what the operations return, for torch.compile and torch.export.
 
-Each function has the arguments of its operation. Whoever traces a model with them sees no numbers and no errors: the C++
-kernels check their arguments when they run.
+Each function has the arguments of its operation. It checks that tensors are on one device, as those of other devices
+than the meta device never come here alone; all else the C++ kernels check when they run.
 """
 
 import torch
 
 # An operation that has nothing to return in some place returns a tensor without numbers there.
 _NOTHING = 0
+
+
+def _check_devices(x, *others):
+    for other in others:
+        if other is not None and other.device != x.device:
+            raise RuntimeError(f"headshare's operations take tensors on one device, not on {x.device} and {other.device}")
 
 
 def _heads(like, batch, heads, rows, width):
@@ -22,6 +28,7 @@ def _heads_like(x):
 @torch.library.register_fake("headshare::attention_forward")
 def _(query, key, value, heads, query_shift, key_bias, scale, causal, visible_keys, alibi_slopes, dropout, dropout_key,
       shared_dropout, gradients):  # fmt: skip
+    _check_devices(query, key, value, query_shift, key_bias, visible_keys, alibi_slopes)
     batch, _, rows, _ = query.shape
     floats = torch.float32
     state = [(batch, heads, rows), (batch, rows), (batch, heads, rows)] if gradients else [_NOTHING] * 3
@@ -45,6 +52,7 @@ def _(query, key, value, heads, query_shift, key_bias, scale, causal, visible_ke
 
 @torch.library.register_fake("headshare::cross_entropy_forward")
 def _(hidden, embedding, targets, bias, ignored, products, hidden_wanted, embedding_wanted, bias_wanted):
+    _check_devices(hidden, embedding, targets, bias)
     products = hidden.dtype if products is None else products
     loss = torch.float32 if products in (torch.bfloat16, torch.float16) else products
 
@@ -81,6 +89,7 @@ def _(gradient, x, approximate):
 
 @torch.library.register_fake("headshare::linear")
 def _(x, weight, bias, gelu):
+    _check_devices(x, weight, bias)
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
@@ -95,6 +104,7 @@ def _(gradient, x, weight, gelu, x_wanted, weight_wanted, bias_wanted):
 
 @torch.library.register_fake("headshare::rms_norm_forward")
 def _(x, weight, eps):
+    _check_devices(x, weight)
     inverse = torch.float64 if x.dtype == torch.float64 else torch.float32
     return x.new_empty(x.shape), x.new_empty(x.shape[:-1], dtype=inverse).reshape(-1)
 

@@ -23,6 +23,9 @@ REFUSED = {
     "batches differ": (lambda: ops.attention(heads(), heads(1, 4, 5, 8), heads(1, 4, 5, 8)), r"the same batch"),
     "heads do not divide": (lambda: ops.attention(heads(), heads(2, 3, 5, 8), heads()), r"divides 4, not \[2, 3, 5, 8\]"),
     "no heads": (lambda: ops.attention(heads(), heads(), heads(), heads=0), r"at least one head, not 0"),
+    "no width": (lambda: ops.attention(heads(), heads(), heads(2, 4, 5, 0)), r"at least 1 wide, not \[2, 4, 5, 0\]"),
+    "devices": (lambda: ops.attention(heads(), heads(), heads(device="meta")), r"one device, not on cpu and meta"),
+    "norm's devices": (lambda: ops.rms_norm(heads(), torch.ones(8, device="meta")), r"one device, not on cpu and meta"),
     "integers": (lambda: ops.attention(*[heads().long()] * 3), r"floating-point tensors, not Long"),
     "types differ": (lambda: ops.attention(heads(), heads().double(), heads()), r"one type, not Float, Double"),
     "mask of another type": (
@@ -60,6 +63,7 @@ REFUSED = {
     "rotation of three": (lambda: ops.rotate(heads(2, 5, 8)), r"not \[2, 5, 8\]"),
     "odd rotation": (lambda: ops.rotate(heads(), width=3), r"last 8 dimensions can turn, not 3"),
     "rotation's period": (lambda: ops.rotate(heads(), period=6), r"divide 8, not 6"),
+    "far positions": (lambda: ops.rotate(heads(), first=2**62), r"2\^52, not 4611686018427387904 and 5"),
     "rotation's base": (lambda: ops.rotate(heads(), base=0.0), r"above 0, not 0"),
     "targets": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.tensor([1, 9, 2])), r"target 9 .* vocabulary of 9"),
     "targets of another type": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.ones(3)), r"int64.* Float"),
@@ -88,6 +92,8 @@ def test_a_backward_pass_refuses_what_no_forward_pass_left():
         raw.attention_backward(*args, out, lse, m, by_head, torch.tensor([9], dtype=torch.uint8), out)
     with pytest.raises(RuntimeError, match=r"must be \[2, 4, 5, 8\], not .* \[2, 4, 1, 8\]"):
         raw.attention_backward(*args, out, lse, m, by_head, backend, out[:, :, :1])
+    with pytest.raises(RuntimeError, match=r"linear map must be \[3, 9\], not \[2, 9\]"):
+        raw.linear_backward(heads(2, 9), heads(3, 8), heads(9, 8), None, True, True, True)
     with pytest.raises(RuntimeError, match=r"3 rows left 3 factors, not \[2\]"):
         raw.rms_norm_backward(heads(3, 8), heads(3, 8), heads(8), heads(2), 1e-5)
     with pytest.raises(RuntimeError, match=r"gelu must be \[3\], not \[2\]"):
