@@ -73,7 +73,7 @@ def mean_over(cells, figure, target):
     return statistics.fmean(one[figure] for one in cells if (one["target"], one["way"]) == target)
 
 
-def difference_table(results, stage, more):
+def difference_table(results, stage, note, more):
     """Tabulates the losses of a stage: a row for each target, a column for each task. `more` are further columns
     {heading: what writes a target's cell}, which stand before the tasks'."""
     judged, arrows = judged_losses(results, stage)
@@ -85,15 +85,17 @@ def difference_table(results, stage, more):
         written = [with_interval(found.get(target), 1, ARROWS[arrows.get((task, target), 0)]) for task, found in judged.items()]
         body.append([named(target[0], results["full_width"]), *(cell(target) for cell in more.values()), *written])
     titles = [f"mean of {sum(len(found) == len(judged[MEAN]) for found in judged.values()) - 1}" if task == MEAN else title_of(task) for task in judged]
-    return table(["converted to", *more, *titles], body)
+    return table(["converted to", *more, *titles], body) + f"\n\nPoints of 100, {note} {machine(results, stage)}"
 
 
 def floors(results):
     return {one["task"]: one["floor"] for one in results["parts"]}
 
 
-def machine(results):
-    return f"{results['environment']['processor']}, commit {results['environment']['commit']}."
+def machine(results, kind):
+    """Names the machine, and the programs that measured the cells of a kind."""
+    commits = sorted({one["commit"] for one in results[kind]})
+    return f"{results['environment']['processor']}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
 
 
 def rates(results, name, what):
@@ -122,7 +124,7 @@ def minilm_sources():
     if not body:
         return NOTHING
     note = "Points of 100 (CoLA: Matthews correlation, MRPC and QQP: mean of F1 and accuracy). "
-    note += f"{rates(results, 'rates', 'Fine-tuning')}{rates(results, 'healing_rates', 'Healing')}{machine(results)}"
+    note += f"{rates(results, 'rates', 'Fine-tuning')}{rates(results, 'healing_rates', 'Healing')}{machine(results, 'sources')}"
     return table([*headings, "trained on as long as healed models"], body) + f"\n\n{note}"
 
 
@@ -135,16 +137,13 @@ def minilm_converted():
         "attention parameters": lambda target: f"{100 * mean_over(cells, 'share', target):.0f} %",
         "same answers": lambda target: f"{mean_over(cells, 'same', target):.1f} %",
     }
-    note = "Points of 100, converted minus source. Same answers: the share of scored rows that the converted model answers as its source does, "
-    note += f"mean over the tasks. {machine(results)}"
-    return difference_table(results, "converted", more) + f"\n\n{note}"
+    note = "converted minus source. Same answers: the share of scored rows that the converted model answers as its source does, mean over the tasks."
+    return difference_table(results, "converted", note, more)
 
 
 def minilm_healed():
     """Tabulates what healed models score, minus sources that were trained on for as long."""
-    results = load()
-    note = f"Points of 100, healed minus source trained on as long. {machine(results)}"
-    return difference_table(results, "healed", {}) + f"\n\n{note}"
+    return difference_table(load(), "healed", "healed minus source trained on as long.", {})
 
 
 def minilm_budget():
@@ -162,22 +161,18 @@ def minilm_budget():
         cells = [[of[seed] for seed in seeds] for of in (same, budget)]
         gained = judging.judge({"budget": [ours["score"] - theirs["score"] for theirs, ours in zip(*cells, strict=True)]})["budget"]
         widths = [[layer["key_width"] for layer in one["layers"]] for one in cells[1]]
-        figures = [f"{statistics.fmean(squared(one) for one in of):.4f}" for of in cells]
+        figures = [f"{statistics.fmean(one['same'] for one in of):.1f} %" for of in cells]
         figures += [f"{statistics.fmean(one['divergence'] for one in of):.4f}" for of in cells]
         chosen = ", ".join(f"{statistics.fmean(layer):.0f}" for layer in zip(*widths, strict=True))
         body.append([title_of(task), str(width), chosen, *figures, with_interval(gained, 1, ARROWS[gained.direction])])
     if not body:
         return NOTHING
     headings = ["task", "key width", "mean widths of layers 1 to 6 with one budget"]
-    headings += [f"{figure}, {way}" for figure in ("squared error", "divergence") for way in ("one width", "one budget")]
+    headings += [f"{figure}, {way}" for figure in ("same answers", "divergence") for way in ("one width", "one budget")]
     headings += ["score, one budget minus one width"]
-    note = "Means over three seeds. Squared error: of scores on the sample, relative, summed over layers, which is what the budget lowers; divergence: "
-    note += f"of the answers' probabilities from the source's, in nats. Each interval stands alone. {machine(results)}"
+    note = "Means over three seeds. Divergence: of the answers' probabilities from the source's, in nats. Each interval stands alone. "
+    note += machine(results, "converted")
     return table(headings, body) + f"\n\n{note}"
-
-
-def squared(cell):
-    return sum(layer["error"] ** 2 for layer in cell["layers"])
 
 
 TABLES = {table.__name__: table for table in (minilm_sources, minilm_converted, minilm_healed, minilm_budget)}

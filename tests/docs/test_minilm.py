@@ -90,8 +90,8 @@ def test_a_unit_comes_after_what_it_needs(study):
 
 
 def cell(task, seed, target, score, way="sample"):
-    layers = [{"key_width": 192, "error": 0.1 if way == "sample" else 0.05, "output_change": 0.1}]
-    kept = {"same": 99.0, "divergence": 0.01, "share": 0.76, "parameters": 1, "layers": layers}
+    layers = [{"key_width": 192, "error": 0.1, "output_change": 0.1}]
+    kept = {"same": 99.0, "divergence": 0.01 if way == "sample" else 0.005, "commit": "c0ffee", "share": 0.76, "parameters": 1, "layers": layers}
     return {"task": task, "seed": seed, "target": target, "way": way, "score": score} | kept
 
 
@@ -101,9 +101,9 @@ def measured(tmp_path, monkeypatch):
     places = [("mrpc", seed) for seed in range(3)] + [("rte", seed) for seed in range(3)] + [("cola", 0)]
     results = {
         "full_width": 384,
-        "environment": {"processor": "One", "commit": "c0ffee"},
+        "environment": {"processor": "One"},
         "parts": [{"task": task, "training": 90, "validation": 10, "scored": 20, "floor": 50.0} for task in ("mrpc", "rte", "cola")],
-        "sources": [{"task": task, "seed": seed, "score": 80.0 + seed} for task, seed in places],
+        "sources": [{"task": task, "seed": seed, "score": 80.0 + seed, "commit": "c0ffee"} for task, seed in places],
         "converted": [cell(*place, 192, 79.9 + place[1] + 0.01 * place[1]) for place in places],
         "rates": [{"task": "mrpc", "scores": {"5e-05": 81.04, "0.00015": 82}}],
         "healing_rates": [],
@@ -129,7 +129,7 @@ def rows_of(text):
 
 def test_tables_have_what_is_finished(measured):
     assert [row["fine-tuned"] for row in rows_of(minilm_tables.minilm_sources())] == ["81.0 ± 1.0", "81.0 ± 1.0", "80.0"]
-    assert "Fine-tuning by rate, on validation: MRPC 81.0 at 5e-05, 82.0 at 0.00015. One" in minilm_tables.minilm_sources()
+    assert "Fine-tuning by rate, on validation: MRPC 81.0 at 5e-05, 82.0 at 0.00015. One, commit c0ffee." in minilm_tables.minilm_sources()
     rows = rows_of(minilm_tables.minilm_converted())
     assert "CoLA" not in rows[0]  # one seed judges nothing
     half, budget, worse = rows
@@ -138,7 +138,7 @@ def test_tables_have_what_is_finished(measured):
     assert worse["MRPC"].startswith("-20.0 [") and worse["MRPC"].endswith("↓")
     assert minilm_tables.minilm_healed().startswith("Nothing here has three seeds yet.")
     (row,) = rows_of(minilm_tables.minilm_budget())
-    assert (row["squared error, one width"], row["squared error, one budget"]) == ("0.0100", "0.0025")
+    assert (row["divergence, one width"], row["divergence, one budget"]) == ("0.0100", "0.0050")
     assert row["score, one budget minus one width"].startswith("+0.1 [")
 
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "headshare/attention/collaborative.h"
 #include "headshare/attention/scheme_record.h"
@@ -16,6 +17,12 @@ namespace {
 
 constexpr int64_t kFineParts = 16;   // widths tried for a limit on errors
 constexpr int64_t kCoarseParts = 8;  // for a limit on parameters, which needs the errors of all of them
+
+// |P| of a layer's heads, in units of scores: what its errors are relative to.
+double size_of_scores(const HeadSlices& slices) {
+  const auto gram = [](const Tensor& maps) { return maps.transpose(-2, -1).conj().matmul(maps); };
+  return std::sqrt(at::real(gram(slices.query) * gram(slices.key).conj()).sum().item<double>());
+}
 
 template <class Model>
 class CollaborativeConversion {
@@ -129,15 +136,21 @@ class CollaborativeConversion {
              fixed + layers * widths.front() * per_width);
     tries_ += layers * static_cast<int64_t>(widths.size() - 1);
     std::vector<std::vector<double>> errors;
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      const HeadMaps layer = maps(i);
-      errors.emplace_back();
-      for (const int64_t width : widths) {
-        const bool exact = width == full_key_width(attention_);
-        errors.back().push_back(exact ? 0 : error_at(i, layer, width));
-      }
-    }
+    for (size_t i = 0; i < layers_.size(); ++i) errors.push_back(score_errors(i, widths));
     return widths_in_budget(widths, errors, per_width, most - fixed);
+  }
+
+  // Errors of a layer's scores at these widths. Layers share a budget by absolute errors, because softmax sees those: a
+  // layer with large scores changes more by the same relative error.
+  std::vector<double> score_errors(size_t layer, const std::vector<int64_t>& widths) {
+    const HeadMaps heads = maps(layer);
+    const double size = size_of_scores(collaborative_slices(heads, attention_of(widths.back()), inputs(layer)));
+    std::vector<double> errors;
+    for (const int64_t width : widths) {
+      const bool exact = width == full_key_width(attention_);
+      errors.push_back(exact ? 0 : size * error_at(layer, heads, width));
+    }
+    return errors;
   }
 
   std::vector<int64_t> widths_to_try(int64_t parts) const {

@@ -223,6 +223,25 @@ TEST(CollaborativeModel, ALimitOnParametersIsKeptAndUsed) {
   EXPECT_THROW(converted(source, {.width = {.max_parameters = 1000}}, &report), Error);
 }
 
+// Both layers have the same heads, but one has ten times the scores: softmax sees ten times its error.
+TEST(CollaborativeModel, ABudgetGoesWhereScoresAreLarge) {
+  for (const PositionKind positions : {PositionKind::kLearned, PositionKind::kRotary}) {
+    const Decoder source = random_decoder(small_options("mha", positions));
+    {
+      const at::NoGradGuard no_grad;
+      auto large = source->attention(0)->scheme().named_parameters();
+      for (const auto& one : source->attention(1)->scheme().named_parameters()) large[one.key()].copy_(one.value());
+      large["query.weight"].mul_(10);
+    }
+    CollaborativeHeadsReport report;
+    const int64_t half = measure(converted(source, {.width = {.key_width = 8}}, &report)->options()).total_parameters;
+    report = {};
+    converted(source, {.width = {.max_parameters = half}}, &report);
+    EXPECT_GT(report.layers[0].key_width, report.layers[1].key_width) << position_name(positions);
+    EXPECT_EQ(report.layers[0].key_width + report.layers[1].key_width, 16) << position_name(positions);
+  }
+}
+
 // The one layer is decomposed once, by what it reads at all depths.
 TEST(CollaborativeModel, ASharedLayerIsDecomposedOnce) {
   DecoderOptions options = small_options("mha");
