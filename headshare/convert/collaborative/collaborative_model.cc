@@ -134,23 +134,24 @@ class CollaborativeConversion {
     HS_CHECK(most - fixed >= layers * widths.front() * per_width, "a limit of ", most,
              " parameters is too low: with key width ", widths.front(), " in every layer the model has ",
              fixed + layers * widths.front() * per_width);
-    tries_ += layers * static_cast<int64_t>(widths.size() - 1);
-    std::vector<std::vector<double>> errors;
-    for (size_t i = 0; i < layers_.size(); ++i) errors.push_back(score_errors(i, widths));
-    return widths_in_budget(widths, errors, per_width, most - fixed);
+    const int64_t most_tries = layers * static_cast<int64_t>(widths.size() - 1);
+    tries_ += most_tries;
+    const std::vector<int64_t> chosen =
+        widths_in_budget(widths, layers_.size(), score_errors(widths.back()), per_width, most - fixed);
+    tried_ = most_tries;  // wide layers may have needed none
+    return chosen;
   }
 
-  // Errors of a layer's scores at these widths. Layers share a budget by absolute errors, because softmax sees those: a
-  // layer with large scores changes more by the same relative error.
-  std::vector<double> score_errors(size_t layer, const std::vector<int64_t>& widths) {
-    const HeadMaps heads = maps(layer);
-    const double size = size_of_scores(collaborative_slices(heads, attention_of(widths.back()), inputs(layer)));
-    std::vector<double> errors;
-    for (const int64_t width : widths) {
+  // Errors of layers' scores. Layers share a budget by absolute errors, because softmax sees those: a layer with large
+  // scores changes more by the same relative error.
+  LayerError score_errors(int64_t widest) {
+    std::vector<double> sizes;
+    for (size_t i = 0; i < layers_.size(); ++i)
+      sizes.push_back(size_of_scores(collaborative_slices(maps(i), attention_of(widest), inputs(i))));
+    return [this, sizes](size_t layer, int64_t width) {
       const bool exact = width == full_key_width(attention_);
-      errors.push_back(exact ? 0 : size * error_at(layer, heads, width));
-    }
-    return errors;
+      return exact ? 0 : sizes[layer] * error_at(layer, maps(layer), width);
+    };
   }
 
   std::vector<int64_t> widths_to_try(int64_t parts) const {

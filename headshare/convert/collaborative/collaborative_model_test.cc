@@ -352,9 +352,21 @@ TEST(Widths, AreTheLeastWithinAnErrorOrABudget) {
   EXPECT_EQ(width_within(widths, 0, error), 16);
   // The second layer gains more from its first step, then the first layer does.
   const std::vector<std::vector<double>> errors = {{0.5, 0.2, 0.1, 0}, {0.8, 0.1, 0.09, 0}};
-  EXPECT_EQ(widths_in_budget(widths, errors, 10, 80), (std::vector<int64_t>{4, 4}));
-  EXPECT_EQ(widths_in_budget(widths, errors, 10, 125), (std::vector<int64_t>{4, 8}));
-  EXPECT_EQ(widths_in_budget(widths, errors, 10, 160), (std::vector<int64_t>{8, 8}));
+  std::vector<std::pair<size_t, int64_t>> asked;
+  const auto in_budget = [&](int64_t budget) {
+    asked.clear();
+    const auto error_at = [&](size_t layer, int64_t width) {
+      asked.emplace_back(layer, width);
+      return errors[layer][static_cast<size_t>(width / 4 - 1)];
+    };
+    return widths_in_budget(widths, 2, error_at, 10, budget);
+  };
+  EXPECT_THAT(in_budget(80), testing::ElementsAre(4, 4));
+  EXPECT_TRUE(asked.empty());  // nothing can grow
+  EXPECT_THAT(in_budget(125), testing::ElementsAre(4, 8));
+  using Asked = std::pair<size_t, int64_t>;
+  EXPECT_THAT(asked, testing::UnorderedElementsAre(Asked(0, 4), Asked(0, 8), Asked(1, 4), Asked(1, 8)));
+  EXPECT_THAT(in_budget(160), testing::ElementsAre(8, 8));
 }
 
 }  // namespace
