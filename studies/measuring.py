@@ -41,16 +41,25 @@ def environment():
     return {key: value for key, value in found.items() if not isinstance(value, list)}
 
 
-def task_metrics(model, task, table, columns, gold):
-    """Scores a model's answers to the rows of `table`, whose one or two texts stand in `columns`; `gold` has their
-    labels."""
+def answers(model, table, columns=()):
+    """Returns a model's answers to the rows of `table`, in their order; `columns` names its one or two texts where the
+    table is not a file of the model's task."""
     words = [word for name, flag in zip(columns, ("--text-column", "--pair-column")) for word in (flag, name)]
-    answers = [json.loads(line) for line in headshare("predict", model, table, "--json", *words).splitlines()]
-    lines = [f"{number}\t{answer['prediction']}" for number, answer in enumerate(answers)]
+    return [json.loads(line) for line in headshare("predict", model, table, "--json", "--no-score", "--threads", 1, *words).splitlines()]
+
+
+def metrics_of(given, task, gold):
+    """Scores answers, as `answers` returns them, to the rows of `gold`. They go to the scorer without a heading, one for
+    each row in gold's order: gold may number its rows as it likes."""
     with tempfile.TemporaryDirectory() as folder:
         predictions = pathlib.Path(folder) / "predictions.tsv"
-        predictions.write_text("\n".join(["index\tprediction", *lines]) + "\n")
+        predictions.write_text("".join(f"{one['prediction']}\n" for one in given))
         return json.loads(headshare("score", "glue", predictions, "--task", task, "--gold", gold, "--json"))
+
+
+def task_metrics(model, task, table, columns, gold):
+    """Scores a model's answers to the rows of `table`, which are those of `gold`, perhaps with other texts."""
+    return metrics_of(answers(model, table, columns), task, gold)
 
 
 def write(path, results):

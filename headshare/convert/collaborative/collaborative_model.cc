@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "headshare/attention/collaborative.h"
 #include "headshare/attention/scheme_record.h"
@@ -16,6 +17,12 @@ namespace {
 
 constexpr int64_t kFineParts = 16;   // widths tried for a limit on errors
 constexpr int64_t kCoarseParts = 8;  // for a limit on parameters, which needs the errors of all of them
+
+// |P| of a layer's heads, in units of scores: what its errors are relative to.
+double size_of_scores(const HeadSlices& slices) {
+  const auto gram = [](const Tensor& maps) { return maps.transpose(-2, -1).conj().matmul(maps); };
+  return std::sqrt(at::real(gram(slices.query) * gram(slices.key).conj()).sum().item<double>());
+}
 
 template <class Model>
 class CollaborativeConversion {
@@ -127,17 +134,24 @@ class CollaborativeConversion {
     HS_CHECK(most - fixed >= layers * widths.front() * per_width, "a limit of ", most,
              " parameters is too low: with key width ", widths.front(), " in every layer the model has ",
              fixed + layers * widths.front() * per_width);
-    tries_ += layers * static_cast<int64_t>(widths.size() - 1);
-    std::vector<std::vector<double>> errors;
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      const HeadMaps layer = maps(i);
-      errors.emplace_back();
-      for (const int64_t width : widths) {
-        const bool exact = width == full_key_width(attention_);
-        errors.back().push_back(exact ? 0 : error_at(i, layer, width));
-      }
-    }
-    return widths_in_budget(widths, errors, per_width, most - fixed);
+    const int64_t most_tries = layers * static_cast<int64_t>(widths.size() - 1);
+    tries_ += most_tries;
+    const std::vector<int64_t> chosen =
+        widths_in_budget(widths, layers_.size(), score_errors(widths.back()), per_width, most - fixed);
+    tried_ = most_tries;  // wide layers may have needed none
+    return chosen;
+  }
+
+  // Errors of layers' scores. Layers share a budget by absolute errors, because softmax sees those: a layer with large
+  // scores changes more by the same relative error.
+  LayerError score_errors(int64_t widest) {
+    std::vector<double> sizes;
+    for (size_t i = 0; i < layers_.size(); ++i)
+      sizes.push_back(size_of_scores(collaborative_slices(maps(i), attention_of(widest), inputs(i))));
+    return [this, sizes](size_t layer, int64_t width) {
+      const bool exact = width == full_key_width(attention_);
+      return exact ? 0 : sizes[layer] * error_at(layer, maps(layer), width);
+    };
   }
 
   std::vector<int64_t> widths_to_try(int64_t parts) const {

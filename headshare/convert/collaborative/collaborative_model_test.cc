@@ -223,6 +223,25 @@ TEST(CollaborativeModel, ALimitOnParametersIsKeptAndUsed) {
   EXPECT_THROW(converted(source, {.width = {.max_parameters = 1000}}, &report), Error);
 }
 
+// Both layers have the same heads, but one has ten times the scores: softmax sees ten times its error.
+TEST(CollaborativeModel, ABudgetGoesWhereScoresAreLarge) {
+  for (const PositionKind positions : {PositionKind::kLearned, PositionKind::kRotary}) {
+    const Decoder source = random_decoder(small_options("mha", positions));
+    {
+      const at::NoGradGuard no_grad;
+      auto large = source->attention(0)->scheme().named_parameters();
+      for (const auto& one : source->attention(1)->scheme().named_parameters()) large[one.key()].copy_(one.value());
+      large["query.weight"].mul_(10);
+    }
+    CollaborativeHeadsReport report;
+    const int64_t half = measure(converted(source, {.width = {.key_width = 8}}, &report)->options()).total_parameters;
+    report = {};
+    converted(source, {.width = {.max_parameters = half}}, &report);
+    EXPECT_GT(report.layers[0].key_width, report.layers[1].key_width) << position_name(positions);
+    EXPECT_EQ(report.layers[0].key_width + report.layers[1].key_width, 16) << position_name(positions);
+  }
+}
+
 // The one layer is decomposed once, by what it reads at all depths.
 TEST(CollaborativeModel, ASharedLayerIsDecomposedOnce) {
   DecoderOptions options = small_options("mha");
@@ -333,9 +352,21 @@ TEST(Widths, AreTheLeastWithinAnErrorOrABudget) {
   EXPECT_EQ(width_within(widths, 0, error), 16);
   // The second layer gains more from its first step, then the first layer does.
   const std::vector<std::vector<double>> errors = {{0.5, 0.2, 0.1, 0}, {0.8, 0.1, 0.09, 0}};
-  EXPECT_EQ(widths_in_budget(widths, errors, 10, 80), (std::vector<int64_t>{4, 4}));
-  EXPECT_EQ(widths_in_budget(widths, errors, 10, 125), (std::vector<int64_t>{4, 8}));
-  EXPECT_EQ(widths_in_budget(widths, errors, 10, 160), (std::vector<int64_t>{8, 8}));
+  std::vector<std::pair<size_t, int64_t>> asked;
+  const auto in_budget = [&](int64_t budget) {
+    asked.clear();
+    const auto error_at = [&](size_t layer, int64_t width) {
+      asked.emplace_back(layer, width);
+      return errors[layer][static_cast<size_t>(width / 4 - 1)];
+    };
+    return widths_in_budget(widths, 2, error_at, 10, budget);
+  };
+  EXPECT_THAT(in_budget(80), testing::ElementsAre(4, 4));
+  EXPECT_TRUE(asked.empty());  // nothing can grow
+  EXPECT_THAT(in_budget(125), testing::ElementsAre(4, 8));
+  using Asked = std::pair<size_t, int64_t>;
+  EXPECT_THAT(asked, testing::UnorderedElementsAre(Asked(0, 4), Asked(0, 8), Asked(1, 4), Asked(1, 8)));
+  EXPECT_THAT(in_budget(160), testing::ElementsAre(8, 8));
 }
 
 }  // namespace

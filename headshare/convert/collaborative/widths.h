@@ -15,11 +15,12 @@ std::vector<int64_t> tried_widths(int64_t full, int64_t step, int64_t parts);
 int64_t width_within(const std::vector<int64_t>& widths, double most, const std::function<double(int64_t)>& error);
 int64_t tries_within(const std::vector<int64_t>& widths);
 
-// The widths of all layers, of `widths`, that together cost at most `budget` parameters, `per_width` for each unit of
-// width: from the least on, the layer grows whose squared error falls most for its parameters. errors[layer][i] is that
-// at widths[i]. Throws Error with the least that is possible where the budget is smaller.
-std::vector<int64_t> widths_in_budget(const std::vector<int64_t>& widths,
-                                      const std::vector<std::vector<double>>& errors, int64_t per_width,
-                                      int64_t budget);
+// The widths of so many layers, of `widths`, that together cost at most `budget` parameters, `per_width` for each unit
+// of width: from the least on, the layer grows whose squared error falls most for its parameters. error(layer, width)
+// is asked once, and only where the budget may reach. Throws Error with the least that is possible where the budget is
+// smaller.
+using LayerError = std::function<double(size_t layer, int64_t width)>;
+std::vector<int64_t> widths_in_budget(const std::vector<int64_t>& widths, size_t layers, const LayerError& error,
+                                      int64_t per_width, int64_t budget);
 
 }  // namespace headshare
