@@ -270,6 +270,17 @@ def preset_positions():
     return table(["positions", "learning rate", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
+def encoder_rates():
+    """Tabulates the validation loss of longer-trained encoders after their first 400 steps, by rate; one seed."""
+    results = load("long-mlm-rates")
+    schemes = [row["scheme"] for row in results["rows"]]
+    body = [
+        [dict(setting)["learning-rate"], *(f"{rows[scheme]['validation_loss']['mean']:.2f}" for scheme in schemes)]
+        for setting, rows in settings_of(results).items()
+    ]
+    return table(["learning rate", *(f"`{scheme}`" for scheme in schemes)], body)
+
+
 PRESETS = {"preset-quick": "demo's text", **{f"preset-{task}": task for task in TASKS},
            "joint-recall": "joint-recall", "k-gram": "k-gram", "preset-small": "WikiText-2 (`small`, 500 steps)"}  # fmt: skip
 
@@ -339,4 +350,4 @@ def translation():
     return table(headings, body) + f"\n\nSeeds 0, 1 where there are two. `{signature}`."
 
 
-TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, translation)}
+TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, encoder_rates, starts, mixing_starts, weight_starts, biases, heads, translation)}
