@@ -38,6 +38,14 @@ function(hs_program name)
   hs_in_groups(${name} 18 "${arg_ALONE}")
 endfunction()
 
+# hs_link_sentencepiece_first(TARGET) lets a program or shared library find SentencePiece's symbols before libtorch's. Both
+# define FLAGS_minloglevel: 4 bytes in libc10, an object of 32 in SentencePiece, whose constructor would overwrite what
+# lies behind libc10's, a mutex among it. The other way round libc10 reads a log level that it does not use.
+function(hs_link_sentencepiece_first target)
+  target_link_options(${target} BEFORE PRIVATE LINKER:--push-state,--no-as-needed ${sentencepiece_LINK_LIBRARIES}
+                      LINKER:--pop-state)
+endfunction()
+
 # Sources are compiled in groups: most of a file's time goes into the headers that all files share, above all into the
 # templates of libtorch's headers, which g++ instantiates in every file anew (docs/design/042-compiled-in-groups.md).
 # Names in unnamed namespaces are therefore unique within a folder. CMake leaves sources out that have compile options

@@ -1,6 +1,7 @@
 #include "headshare/attention/rotary.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "headshare/base/error.h"
 #include "headshare/kernels/tiles.h"
 #include "headshare/ops/parallel.h"
+#include "headshare/ops/second_derivative.h"
 
 namespace headshare {
 namespace {
@@ -35,6 +37,7 @@ Turns turns_of(const RotaryAngles& of, const at::TensorOptions& options) {
 // ones.
 const Turns& float_turns(const RotaryAngles& angles) {
   thread_local std::optional<std::pair<RotaryAngles, Turns>> last;
+  const c10::InferenceMode for_training_too(false);  // what is kept outlives the mode of its first call
   if (!last || last->first != angles) last = {angles, turns_of(angles, at::TensorOptions(at::kFloat))};
   return last->second;
 }
@@ -99,6 +102,7 @@ class CpuRotate : public torch::autograd::Function<CpuRotate> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative("the rotation of positions");
     const variable_list saved = context->get_saved_variables();
     return {turned(gradients[0], turned_back({saved[0], saved[1]})), Tensor(), Tensor()};
   }

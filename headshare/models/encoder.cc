@@ -29,7 +29,8 @@ Tensor EncoderImpl::embed_all(const EncoderInput& input) const {
   if (input.segments.defined()) {
     HS_CHECK(segment_embedding_.defined(), "this encoder does not tell segments apart (its --segments is 0)");
     HS_CHECK(input.segments.sizes() == input.ids.sizes() && input.segments.scalar_type() == at::kLong,
-             "a segment, int64, is wanted for each of the ids ", input.ids.sizes(), ", not ", input.segments.sizes());
+             "a segment, int64, is wanted for each of the ids ", input.ids.sizes(), ", not ",
+             input.segments.scalar_type(), " ", input.segments.sizes());
     return x + at::embedding(segment_embedding_, input.segments);
   }
   return segment_embedding_.defined() ? x + segment_embedding_[0] : x;
@@ -38,7 +39,8 @@ Tensor EncoderImpl::embed_all(const EncoderInput& input) const {
 Tensor EncoderImpl::embedded(const EncoderInput& input) const {
   HS_CHECK(!input.visible.defined() ||
                (input.visible.sizes() == input.ids.sizes() && input.visible.scalar_type() == at::kBool),
-           "a truth value is wanted for each of the ids ", input.ids.sizes(), ", not ", input.visible.sizes());
+           "a truth value is wanted for each of the ids ", input.ids.sizes(), ", not ", input.visible.scalar_type(),
+           " ", input.visible.sizes());
   return dropout(embedding_norm_->forward(embed_all(input)), options_.dropout, *this);
 }
 

@@ -101,7 +101,8 @@ Tensor EncoderDecoderImpl::embed(const Tensor& ids, const Tensor& table, const N
 EncodedSource EncoderDecoderImpl::encode(const PaddedIds& source) const {
   HS_CHECK(!source.visible.defined() ||
                (source.visible.sizes() == source.ids.sizes() && source.visible.scalar_type() == at::kBool),
-           "a truth value is wanted for each of the ids ", source.ids.sizes(), ", not ", source.visible.sizes());
+           "a truth value is wanted for each of the ids ", source.ids.sizes(), ", not ", source.visible.scalar_type(),
+           " ", source.visible.sizes());
   Tensor x = embed(source.ids, source_embedding_, source_norm_, /*first=*/0, *source_site_);
   x = encoder_->forward(std::move(x), {.visible_keys = source.visible}, /*caches=*/nullptr);
   return {.memory = encoder_norm_ == nullptr ? x : encoder_norm_->forward(x), .visible = source.visible};

@@ -15,6 +15,7 @@
 #include "headshare/ops/parallel.h"
 #include "headshare/ops/precision.h"
 #include "headshare/ops/product.h"
+#include "headshare/ops/second_derivative.h"
 
 namespace headshare {
 namespace {
@@ -257,6 +258,7 @@ class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative("the fused cross entropy");
     // The gradients are scaled in place, if at all: the embedding's gradient is the largest tensor of a training step.
     const bool as_it_is = gradients[0].is_cpu() && gradients[0].item<double>() == 1;
     const auto scaled = [&](const char* name) {

@@ -6,6 +6,7 @@
 #include "headshare/ops/layer.h"
 #include "headshare/ops/op_passes.h"
 #include "headshare/ops/parallel.h"
+#include "headshare/ops/second_derivative.h"
 
 namespace headshare {
 namespace {
@@ -54,6 +55,7 @@ class CpuDropout : public torch::autograd::Function<CpuDropout> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative("dropout");
     const auto key = static_cast<uint64_t>(context->saved_data["key"].toInt());
     return {dropout_pass(gradients[0], context->saved_data["p"].toDouble(), key), Tensor(), Tensor()};
   }

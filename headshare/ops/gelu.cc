@@ -9,6 +9,7 @@
 #include "headshare/kernels/tiles.h"
 #include "headshare/ops/op_passes.h"
 #include "headshare/ops/parallel.h"
+#include "headshare/ops/second_derivative.h"
 
 namespace headshare {
 namespace {
@@ -116,6 +117,7 @@ class CpuGelu : public torch::autograd::Function<CpuGelu> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative("GELU");
     const GeluForm form = form_of(context->saved_data["tanh"].toBool());
     return {gelu_backward(context->get_saved_variables()[0], gradients[0], form), Tensor()};
   }

@@ -66,7 +66,7 @@ void check_problem(const HeadProblem& p, const HeadMask& mask) {
   HS_CHECK(!visible.defined() || (visible.scalar_type() == at::kBool && visible.dim() == 2 &&
                                   visible.size(0) == p.key.size(0) && visible.size(1) == p.key.size(2)),
            "the padding mask must be bool [batch, keys] = [", p.key.size(0), ", ", p.key.size(2), "], not ",
-           visible.defined() ? join_text(visible.sizes()) : "");
+           visible.defined() ? join_text(visible.scalar_type(), " ", visible.sizes()) : "");
 }
 
 bool is_empty(const HeadProblem& p) { return p.value.size(2) == 0 || p.query.size(2) == 0 || p.query.size(0) == 0; }

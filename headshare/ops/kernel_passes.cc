@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headshare/ops/kernel_glue.h"
+#include "headshare/ops/second_derivative.h"
 
 namespace headshare::kernel_glue {
 namespace {
@@ -31,6 +32,7 @@ class KernelFunction : public torch::autograd::Function<KernelFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative("attention");
     const variable_list saved = context->get_saved_variables();
     const auto capsule = context->saved_data["call"].toCapsule();
     const auto& call = *static_cast<CallHolder*>(capsule.get());

@@ -10,6 +10,7 @@
 #include "headshare/ops/packed_weights.h"
 #include "headshare/ops/precision.h"
 #include "headshare/ops/product.h"
+#include "headshare/ops/second_derivative.h"
 
 namespace headshare {
 namespace {
@@ -89,6 +90,7 @@ class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative("a linear map of headshare");
     const variable_list saved = context->get_saved_variables();
     LinearCall call{.products = static_cast<FloatProducts>(context->saved_data.at("products").toInt())};
     const auto noted = context->saved_data.find("form");

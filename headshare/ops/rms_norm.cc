@@ -9,6 +9,7 @@
 #include "headshare/ops/op_passes.h"
 #include "headshare/ops/parallel.h"
 #include "headshare/ops/plain_gradients.h"
+#include "headshare/ops/second_derivative.h"
 
 namespace headshare {
 namespace {
@@ -113,6 +114,7 @@ class CpuRmsNorm : public torch::autograd::Function<CpuRmsNorm> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative("the RMS norm");
     const variable_list saved = context->get_saved_variables();
     const RmsNormGradients found = rms_norm_backward(saved[0], saved[1], {.y = {}, .inverse = saved[2]}, gradients[0],
                                                      context->saved_data["eps"].toDouble());

@@ -7,6 +7,7 @@
 #include "headshare/attention/attention.h"
 #include "headshare/attention/idle_options.h"
 #include "headshare/base/error.h"
+#include "headshare/ops/declare_with.h"
 #include "headshare/ops/head_weights.h"
 #include "headshare/torch_library/borrowing.h"
 #include "headshare/torch_library/classes.h"
@@ -113,6 +114,7 @@ class AttentionLayer : public torch::CustomClassHolder {
                                                const std::optional<Tensor>& visible) const {
     const at::NoGradGuard no_grad;
     check(x, {}, {}, parameters);
+    check_cache(cache, x);
     const int64_t seen = cache.empty() ? 0 : cache.front().size(2);
     check_visible(visible, x.size(0), seen + x.size(1));
     return borrowing_.run<AttentionImpl>(parameters, std::nullopt, [&](AttentionImpl& layer) {
@@ -124,6 +126,30 @@ class AttentionLayer : public torch::CustomClassHolder {
   }
 
  private:
+  // Throws Error unless the cache is empty or holds what this scheme keeps of sequences like those of x.
+  void check_cache(const std::vector<Tensor>& cache, const Tensor& x) const {
+    if (cache.empty()) return;
+    const Memory kept = kept_of_a_token();
+    HS_CHECK(cache.size() == kept.size(), "the cache has ", cache.size(), " tensors; the scheme ", options_.scheme,
+             " keeps ", kept.size());
+    for (size_t i = 0; i < kept.size(); ++i) {
+      const bool four = cache[i].dim() == 4;
+      const std::vector<int64_t> wanted = {x.size(0), kept[i].size(1), four ? cache[0].size(2) : 0, kept[i].size(3)};
+      HS_CHECK(four && cache[i].sizes() == at::IntArrayRef(wanted), "tensor ", i, " of the cache has the shape ",
+               cache[i].sizes(), "; the scheme ", options_.scheme, " keeps [", wanted[0], ", ", wanted[1], ", tokens, ",
+               wanted[3], "]");
+      HS_CHECK(cache[i].device() == x.device() && at::isFloatingType(cache[i].scalar_type()), "tensor ", i,
+               " of the cache is ", cache[i].scalar_type(), " on ", cache[i].device(), "; the input is on ",
+               x.device());
+    }
+  }
+
+  // Returns what a cache holds of one token: shapes are all that counts.
+  Memory kept_of_a_token() const {
+    const DeclareWith nothing([](at::IntArrayRef sizes) { return at::zeros(sizes); });
+    return make_scheme(options_)->remember(at::zeros({1, 1, options_.d_model}), /*first=*/0);
+  }
+
   void check(const Tensor& x, const std::optional<Tensor>& y, const std::optional<Tensor>& visible,
              const std::vector<Tensor>& parameters) const {
     HS_CHECK(!parameters.empty(), "the layer's parameters are missing");

@@ -1,6 +1,7 @@
 #include "headshare/torch_library/borrowing.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 
@@ -32,11 +33,19 @@ bool same_tensors(const std::vector<Tensor>& some, const std::vector<Tensor>& ot
                     [](const Tensor& a, const Tensor& b) { return a.is_same(b); });
 }
 
-// Brings buffers (sinusoids) to where the parameters are.
-void move_buffers(torch::nn::Module* module, const Tensor& like) {
+// Makes buffers (sinusoids) what the parameters are.
+void convert_buffers(torch::nn::Module* module, const at::TensorOptions& like) {
   for (const auto& buffer : module->named_buffers()) {
-    if (buffer.value().device() != like.device()) buffer.value().set_data(buffer.value().to(like.device()));
+    if (at::isFloatingType(buffer.value().scalar_type())) buffer.value().set_data(buffer.value().to(like));
   }
+}
+
+bool all_leaves(const std::vector<Tensor>& parameters) {
+  return std::all_of(parameters.begin(), parameters.end(), [](const Tensor& one) { return one.is_leaf(); });
+}
+
+bool same_options(const at::TensorOptions& a, const at::TensorOptions& b) {
+  return a.device() == b.device() && a.dtype() == b.dtype();
 }
 
 }  // namespace
@@ -52,20 +61,30 @@ std::vector<ParameterDescription> Borrowing::parameters() const {
   return all;
 }
 
-Borrowing::Made Borrowing::around(const std::vector<Tensor>& parameters) const {
-  if (made_.module != nullptr && same_tensors(parameters, held_)) return made_;
+void Borrowing::check(const std::vector<Tensor>& parameters) const {
   HS_CHECK(parameters.size() == declared_.size(), "this module has ", declared_.size(), " parameters, not ",
            parameters.size());
   for (size_t i = 0; i < declared_.size(); ++i) {
-    HS_CHECK(parameters[i].sizes() == declared_[i].tensor.sizes(), declared_[i].name, " has the shape ",
-             declared_[i].tensor.sizes(), ", not ", parameters[i].sizes());
+    HS_CHECK(parameters[i].sizes() == declared_[i].tensor.sizes(), "the parameter ", declared_[i].name,
+             " must have the shape ", declared_[i].tensor.sizes(), ", not ", parameters[i].sizes());
+    HS_CHECK(parameters[i].device() == parameters[0].device(), "the parameter ", declared_[i].name, " is on ",
+             parameters[i].device(), ", the first one on ", parameters[0].device());
   }
+}
+
+Borrowing::Made Borrowing::around(const std::vector<Tensor>& parameters) const {
+  check(parameters);
+  const at::TensorOptions like = parameters.empty() ? at::TensorOptions(at::kFloat) : parameters.front().options();
+  if (made_.module != nullptr && same_tensors(parameters, held_) && same_options(like, made_like_)) return made_;
+  const c10::InferenceMode for_training_too(false);  // what is kept outlives the mode of its first call
   size_t next = 0;
   const DeclareWith given([&](at::IntArrayRef) { return parameters[next++]; });
   Made made = make_();
-  if (!parameters.empty()) move_buffers(made.module.get(), parameters.front());
-  held_ = parameters;
-  made_ = made;
+  convert_buffers(made.module.get(), like);
+  // Tensors that are no leaves belong to a graph, which must not live as long as this.
+  held_ = all_leaves(parameters) ? parameters : std::vector<Tensor>();
+  made_ = held_.empty() ? Made() : made;
+  made_like_ = like;
   return made;
 }
 

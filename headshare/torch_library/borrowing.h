@@ -20,8 +20,8 @@ namespace headshare {
 using ParameterDescription = std::tuple<std::string, std::vector<int64_t>, double /*mean*/, double /*deviation*/,
                                         bool /*decays*/, bool /*learned*/>;
 
-// A Borrowing makes a module around tensors that are given with each call, and keeps it as long as these stay the same.
-// Gradients reach the tensors, leaves or not.
+// A Borrowing makes a module around tensors that are given with each call, and keeps it as long as these stay the same
+// leaves of one type and place. Gradients reach the tensors, leaves or not.
 class Borrowing {
  public:
   // The module lets headshare::Layer declare its parameters; `clock` is the one that it is attached to, and its own.
@@ -36,7 +36,8 @@ class Borrowing {
   std::vector<ParameterDescription> parameters() const;
 
   // Calls `use` with the module around `parameters`, in training with masks of this `seed`, else in evaluation. One
-  // call at a time; others wait. Throws Error where number or sizes of the parameters are not those of the module.
+  // call at a time; others wait. Throws Error where number or sizes of the parameters are not those of the module, or
+  // where they are not all in one place.
   template <class Module, class Use>
   auto run(const std::vector<Tensor>& parameters, std::optional<int64_t> seed, Use use) const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -47,6 +48,7 @@ class Borrowing {
   }
 
  private:
+  void check(const std::vector<Tensor>& parameters) const;
   Made around(const std::vector<Tensor>& parameters) const;
 
   Make make_;
@@ -54,6 +56,7 @@ class Borrowing {
   mutable std::mutex mutex_;
   mutable std::vector<Tensor> held_;
   mutable Made made_;
+  mutable at::TensorOptions made_like_;  // of the first parameter, which its buffers follow
 };
 
 }  // namespace headshare

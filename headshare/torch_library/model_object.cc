@@ -1,6 +1,8 @@
 // A whole model for Python (python/headshare/models.py).
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/convert/output/output_directory.h"
 #include "headshare/models/checkpoint.h"
@@ -23,6 +25,13 @@ struct Question {
     HS_CHECK(inputs.contains(name), "'", what, "' needs the input ", name);
     return inputs.at(name);
   }
+  // Throws Error for an input that the model does not read.
+  void allow(const std::vector<std::string>& known) const {
+    for (const auto& one : inputs) {
+      const bool found = std::find(known.begin(), known.end(), one.key()) != known.end();
+      HS_CHECK(found, "this model reads no '", one.key(), "'; its inputs are ", c10::Join(", ", known));
+    }
+  }
   Tensor optional(const std::string& name) const { return inputs.contains(name) ? inputs.at(name) : Tensor(); }
   Tensor ids(const std::string& name = "ids") const {
     const Tensor ids = input(name);
@@ -41,6 +50,7 @@ Tensor mean(const SummedLoss& loss) {
 }
 
 Tensor answer(DecoderImpl& model, const Question& asked) {
+  asked.allow({"ids", "targets"});
   const Tensor ids = asked.ids();
   if (asked.what == "hidden") return model.hidden(ids);
   if (asked.what == "logits") return model.logits(model.hidden(ids));
@@ -63,6 +73,7 @@ Tensor task_scores(EncoderImpl& model, const EncoderInput& input, const Question
 }
 
 Tensor answer(EncoderImpl& model, const Question& asked) {
+  asked.allow({"ids", "targets", "visible", "segments", "words"});
   const EncoderInput input{
       .ids = asked.ids(), .visible = asked.optional("visible"), .segments = asked.optional("segments")};
   if (asked.what == "hidden") return model.hidden(input);
@@ -74,6 +85,7 @@ Tensor answer(EncoderImpl& model, const Question& asked) {
 }
 
 Tensor answer(EncoderDecoderImpl& model, const Question& asked) {
+  asked.allow({"source", "source_visible", "ids", "targets"});
   const PaddedIds source{.ids = asked.ids("source"), .visible = asked.optional("source_visible")};
   const Tensor ids = asked.ids();
   if (asked.what == "loss") return mean(model.loss(source, ids, asked.ids("targets")));
@@ -116,6 +128,10 @@ class ModelObject : public torch::CustomClassHolder {
   // Gives what answer() gives to the inputs, with these parameters; in training, with dropout, where there is a seed.
   Tensor ask(const std::string& what, const Inputs& inputs, const std::vector<Tensor>& parameters,
              std::optional<int64_t> seed) const {
+    for (const auto& one : inputs) {
+      HS_CHECK(parameters.empty() || one.value().device() == parameters.front().device(), one.key(), " is on ",
+               one.value().device(), ", the model on ", parameters.front().device());
+    }
     return borrowing_.run<torch::nn::Module>(
         parameters, seed, [&](torch::nn::Module& module) { return answer(module, {.what = what, .inputs = inputs}); });
   }

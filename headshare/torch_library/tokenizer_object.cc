@@ -3,10 +3,28 @@
 #include <limits>
 
 #include "headshare/base/error.h"
+#include "headshare/base/valid_utf8.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/torch_library/classes.h"
 
 namespace headshare {
+
+namespace {
+
+// Returns `bytes` with U+FFFD for each byte that is no valid UTF-8: part of a character, where tokens are decoded one
+// by one. Python's strings hold nothing else.
+std::string with_replacements(std::string_view bytes) {
+  std::string text;
+  while (true) {
+    const size_t valid = valid_utf8_prefix(bytes);
+    text += bytes.substr(0, valid);
+    if (valid == bytes.size()) return text;
+    text += "\xEF\xBF\xBD";
+    bytes.remove_prefix(valid + 1);
+  }
+}
+
+}  // namespace
 
 c10::intrusive_ptr<TokenizerObject> TokenizerObject::read(const std::string& path) {
   return c10::make_intrusive<TokenizerObject>(load_tokenizer(path));
@@ -28,7 +46,7 @@ std::string TokenizerObject::decode(const std::vector<int64_t>& ids) const {
              " is outside the vocabulary of ", size());
     narrow.push_back(static_cast<int32_t>(id));
   }
-  return tokenizer_->decode(narrow);
+  return with_replacements(tokenizer_->decode(narrow));
 }
 
 std::optional<int64_t> TokenizerObject::special(const std::string& role) const {

@@ -6,10 +6,12 @@ A layer or model of headshare's C++ library is made around the tensors that each
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.fx.experimental import proxy_tensor
 
 
 class Description(NamedTuple):
@@ -33,13 +35,12 @@ class Group(nn.Module):
 class BorrowedModule(nn.Module):
     """A module with the parameters that C++ describes, in the order in which C++ takes them.
 
-    Parameters that the loss cannot depend on (a key bias that softmax cancels) have requires_grad False. Everything
-    else, state_dict included, is as in any module.
+    Parameters that the loss cannot depend on (a key bias that softmax cancels) never ask for a gradient. C++ holds the
+    parameters between calls, so that torch.__future__.set_swap_module_params_on_conversion does not work here.
     """
 
     def _declare(self, descriptions: list[Description], device=None, dtype=None) -> None:
         self._descriptions = descriptions
-        self._places: list[tuple[nn.Module, str]] = []
         for one in descriptions:
             *groups, leaf = one.name.split(".")
             module: nn.Module = self
@@ -49,10 +50,24 @@ class BorrowedModule(nn.Module):
                 module = module._modules[group]
             tensor = torch.empty(one.shape, device=device, dtype=dtype)
             module.register_parameter(leaf, nn.Parameter(tensor, requires_grad=one.learned))
-            self._places.append((module, leaf))
 
     def _borrowed(self) -> list[Tensor]:
-        return [getattr(module, leaf) for module, leaf in self._places]
+        """Returns the parameters where they are now: whoever replaces a part of the module is heard."""
+        return [self._found(one.name) for one in self._descriptions]
+
+    def _found(self, name: str) -> Tensor:
+        *groups, leaf = name.split(".")
+        module: nn.Module = self
+        for group in groups:
+            module = module._modules[group]
+        return getattr(module, leaf)
+
+    def requires_grad_(self, requires_grad: bool = True):
+        super().requires_grad_(requires_grad)
+        for tensor, one in zip(self._borrowed(), self._descriptions):
+            if not one.learned:
+                tensor.requires_grad_(False)
+        return self
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
@@ -72,3 +87,17 @@ class BorrowedModule(nn.Module):
 def drawn_seed() -> int:
     """Returns the seed of a call's dropout masks, drawn from torch's CPU generator: torch.manual_seed repeats them."""
     return int(torch.randint(2**63 - 1, (), dtype=torch.int64, device="cpu"))
+
+
+@torch.compiler.disable
+def call_cpp(function: Callable, *arguments):
+    """Calls C++ outside of torch.compile's graphs: the arithmetic of a module is compiled already.
+
+    Raises RuntimeError where the call would be traced: C++ calls its kernels directly, so that a graph would hold numbers.
+    """
+    if proxy_tensor.get_proxy_mode() is not None or torch.compiler.is_exporting():
+        raise RuntimeError(
+            "headshare's layers and models cannot be traced or exported; the operations of headshare.ops and "
+            'attn_implementation="headshare" can'
+        )
+    return function(*arguments)

@@ -13,10 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ._error import Error
+from ._error import Error, in_python
 from ._program import ready_program
 
 INTERRUPTED = 130  # the program's exit status after Ctrl-C
@@ -67,9 +67,9 @@ def text_of(value: Any) -> str:
             f"{key}:{text_of(one)}" if isinstance(one, Mapping) else f"{key}={text_of(one)}"
             for key, one in value.items()
         )
-    if isinstance(value, (list, tuple)):
-        return ",".join(text_of(one) for one in value)
-    return str(value)
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return str(value)
+    return ",".join(text_of(one) for one in value)
 
 
 def call(words: list[str], unsaid: str = "") -> Finished:
@@ -127,7 +127,7 @@ def checked(finished: Finished) -> Finished:
         note = sentences.get("note", "stopped")
         raise KeyboardInterrupt(note + ("; from Python: the same `out` and resume=True" if "--resume" in note else ""))
     if finished.code != 0 and ("error" in sentences or finished.json is None):
-        raise Error(sentences.get("error", f"the program ended with status {finished.code}"))
+        raise Error(in_python(sentences.get("error", f"the program ended with status {finished.code}")))
     return finished
 
 

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from headshare import _load
-from headshare._borrowed import BorrowedModule, Description, drawn_seed
+from headshare._borrowed import BorrowedModule, Description, call_cpp, drawn_seed
+from headshare._error import in_python
 
 _load.load()  # the classes of torch exist from here on
 
@@ -55,7 +56,8 @@ class Tokenizer:
 class Model(BorrowedModule):
     """A decoder, encoder or encoder-decoder from a checkpoint; `load` makes one.
 
-    Parameters have the names of model.safetensors. `train()` switches dropout on, whose masks follow torch's seed.
+    Parameters have the names of model.safetensors. `train()` switches dropout on, whose masks follow torch's seed. A loss
+    computes its gradients once: a second backward pass, or a second derivative, is refused. Checkpoints hold float32.
 
     Attributes:
         kind: "decoder", "encoder" or "encoder-decoder".
@@ -100,7 +102,8 @@ class Model(BorrowedModule):
             ids: int64 [B, T]; of an encoder-decoder the target behind its start.
             targets: int64 [B, T], -100 where nothing is asked. A decoder's are the ids that follow: they are not
                 shifted here.
-            **inputs: of an encoder `visible` (bool [B, T], False for padding) and `segments` (int64 [B, T]); of an
+            **inputs: of an encoder `visible` (bool [B, T], False for padding), `segments` (int64 [B, T]) and, with a
+                head for words, `words` (float [B, 2, T], weights that form the means of two groups of tokens); of an
                 encoder-decoder `source` (int64 [B, S]) and `source_visible` (bool [B, S]).
 
         Raises:
@@ -118,7 +121,12 @@ class Model(BorrowedModule):
         """Returns "hidden", "logits", "loss", "scores" or "pooled", whatever the model has."""
         given = {name: one for name, one in inputs.items() if one is not None}
         seed = drawn_seed() if self.training else None
-        return _ask(self._model, what, given, self._borrowed(), seed)
+        try:
+            return call_cpp(self._model.ask, what, given, self._borrowed(), seed)
+        except IndexError:
+            vocabulary = self.config["model"]["vocabulary"]
+            largest = {name: int(one.max()) for name, one in given.items() if one.dtype == torch.int64}
+            raise IndexError(f"an id is out of range: the largest are {largest}, the vocabulary has {vocabulary}") from None
 
     def save(self, directory: str | os.PathLike, overwrite: bool = False) -> None:
         """Writes a checkpoint that every verb of the program reads. It appears whole or not at all.
@@ -132,16 +140,11 @@ class Model(BorrowedModule):
         except RuntimeError as error:
             if not os.path.exists(directory):
                 raise
-            raise FileExistsError(str(error).replace("add --overwrite", "give overwrite=True")) from None
+            raise FileExistsError(in_python(str(error).replace("add --overwrite", "give overwrite=True"))) from None
 
     def extra_repr(self) -> str:
         options = self.config["model"]
         return f"{self.kind}, scheme={options.get('scheme')}, layers={options.get('layers')}"
-
-
-@torch.compiler.disable
-def _ask(model, what: str, inputs: dict[str, Tensor], parameters: list[Tensor], seed: int | None) -> Tensor:
-    return model.ask(what, inputs, parameters, seed)
 
 
 def load(directory: str | os.PathLike) -> Model:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from headshare import _load
-from headshare._borrowed import BorrowedModule, Description, drawn_seed
+from headshare._borrowed import BorrowedModule, Description, call_cpp, drawn_seed
+from headshare._error import in_python
 
 _load.load()  # the classes of torch exist from here on
 
 __all__ = ["SharedHeadAttention"]
 
+# Options of the program that arguments say under torch's names.
+_ARGUMENTS = {"d-model": "embed_dim", "heads": "num_heads", "projection-bias": "bias", "attention-dropout": "dropout"}
 _PREFIX = "scheme."  # C++ puts a layer's parameters below it; names here begin behind it
 
 
@@ -38,7 +40,7 @@ class SharedHeadAttention(BorrowedModule):
             `init_deviation` (of the projections, 0.02), `output_deviation` (of the output projection, 0.02).
 
     The names in `state_dict` are stable: `query.weight`, `key.weight`, `value.weight`, `output.weight`, their `.bias`,
-    and what a scheme adds (`query_embedding`, `mixing`, ...), as in docs/python.md.
+    and what a scheme adds (`query_embedding`, `mixing`, ...), as in docs/python-training.md.
 
     Raises:
         ValueError: for options that are impossible, or that this scheme does not read.
@@ -70,9 +72,12 @@ class SharedHeadAttention(BorrowedModule):
         if any(width not in (None, embed_dim) for width in (kdim, vdim)):
             raise ValueError(f"keys and values come from one memory as wide as the input: kdim {kdim} and vdim {vdim} "
                              f"must be embed_dim {embed_dim}")
-        self.embed_dim, self.num_heads, self.scheme = embed_dim, num_heads, scheme
-        self.dropout, self.batch_first = dropout, batch_first
+        self.embed_dim, self.num_heads, self.scheme, self.batch_first = embed_dim, num_heads, scheme, batch_first
+        self._dropout = dropout
         given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
+        for name, argument in _ARGUMENTS.items():
+            if name in given:
+                raise ValueError(f"{name.replace('-', '_')} is the argument {argument} of this layer")
         given |= {"d-model": embed_dim, "heads": num_heads, "scheme": scheme, "projection-bias": bias,
                   "attention-dropout": dropout}
         self._make(json.dumps(given))
@@ -85,7 +90,15 @@ class SharedHeadAttention(BorrowedModule):
         try:
             self._layer = torch.classes.headshare.AttentionLayer(options)
         except RuntimeError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(in_python(str(error))) from None
+
+    # torch.nn.TransformerEncoderLayer asks for it: None keeps it from computing attention by itself.
+    in_proj_bias = None
+
+    @property
+    def dropout(self) -> float:
+        """The probability with which attention weights are dropped in training; it is chosen when the layer is made."""
+        return self._dropout
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_layer"}
@@ -134,7 +147,8 @@ class SharedHeadAttention(BorrowedModule):
             average_attn_weights: whether weights are [B, T, S], averaged over heads, or [B, H, T, S].
             is_causal: whether a query sees no later key.
 
-        A query that sees no key gives the output bias, as in torch.
+        A query that sees no key gives the output bias, as in torch without weights (with them torch gives NaN), and
+        weights of 0.
 
         Raises:
             ValueError: for keys that are not the values, and for other masks.
@@ -150,10 +164,10 @@ class SharedHeadAttention(BorrowedModule):
         visible = _visible(key_padding_mask, batched)
         seed = drawn_seed() if self.training and self.dropout > 0 else 0 if self.training else None
         parameters = self._borrowed()
-        output = _call(self._layer.forward, x, memory, parameters, causal, visible, seed)
+        output = call_cpp(self._layer.forward, x, memory, parameters, causal, visible, seed)
         weights = None
         if need_weights:
-            weights = _call(self._layer.weights, x, memory, parameters, causal, visible)
+            weights = call_cpp(self._layer.weights, x, memory, parameters, causal, visible)
             weights = weights.mean(1) if average_attn_weights else weights
             weights = weights if batched else weights.squeeze(0)
         if not batched:
@@ -172,7 +186,7 @@ class SharedHeadAttention(BorrowedModule):
         Returns the output [B, T, E] and the grown cache.
         """
         visible = _visible(key_padding_mask, batched=True)
-        return _call(self._layer.step, x, self._borrowed(), cache or [], visible)
+        return call_cpp(self._layer.step, x, self._borrowed(), cache or [], visible)
 
     @property
     def cost(self) -> dict[str, int]:
@@ -186,12 +200,6 @@ class SharedHeadAttention(BorrowedModule):
         if not batched:
             return x.unsqueeze(0)
         return x if self.batch_first else x.transpose(0, 1)
-
-
-@torch.compiler.disable
-def _call(function: Callable, *arguments):
-    """Calls C++ outside of torch.compile's graphs: the arithmetic of a layer is compiled already."""
-    return function(*arguments)
 
 
 def _same(a: Tensor, b: Tensor | None) -> bool:

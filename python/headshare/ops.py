@@ -3,7 +3,7 @@
 On the CPU, float32 and bfloat16 run on headshare's own kernels. Other types and devices run on libtorch's operations,
 with the same results up to rounding. All operations take tensors of any layout and empty batches, run under autograd
 (once: there is no second derivative, but for `dropout` and `rotate`), torch.autocast, torch.compile and torch.export.
-What they cannot take is a RuntimeError with the numbers. docs/python.md has examples.
+What they cannot take is a RuntimeError with the numbers. docs/python-ops.md has examples.
 
 Letters: B batch, T queries, S keys, E model width, H heads, V vocabulary; Hq, Hk, Hv heads of queries, keys and values;
 Dk, Dv widths of a head of queries and keys, and of values.
@@ -11,12 +11,14 @@ Dk, Dv widths of a head of queries and keys, and of values.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypedDict, TypeVar
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from headshare import _load
 
@@ -43,6 +45,8 @@ __all__ = [
 ]
 
 _ops = torch.ops.headshare
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 Key = int | Sequence[int] | Tensor
 
@@ -61,6 +65,21 @@ def _key_numbers(key: Key) -> Tensor:
 
 def _learns(*tensors: Tensor | None) -> bool:
     return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
+
+
+def _reverse_mode_alone(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Refuses forward-mode differentiation, in which the operations' tangents would silently be 0."""
+
+    @functools.wraps(function)
+    def checked(*arguments: _P.args, **named: _P.kwargs) -> _R:
+        if forward_ad._current_level >= 0:
+            raise RuntimeError(
+                f"headshare.ops.{function.__name__} has no forward-mode derivative (torch.func.jvp, dual numbers): use "
+                "torch.autograd.grad or torch.func.vjp"
+            )
+        return function(*arguments, **named)
+
+    return checked
 
 
 def stream_key(seed: int, name: str) -> int:
@@ -132,6 +151,7 @@ def _problem(
             shared_dropout, gradients)  # fmt: skip
 
 
+@_reverse_mode_alone
 def attention(query: Tensor, key: Tensor, value: Tensor, **options: Unpack[AttentionOptions]) -> Tensor:
     """Returns softmax(score + mask) V, head by head: [B, H, T, Dv].
 
@@ -179,6 +199,7 @@ def attention_backend(
 # --- the output layer's loss -------------------------------------------------------------------
 
 
+@_reverse_mode_alone
 def cross_entropy(
     hidden: Tensor,
     weight: Tensor,
@@ -220,6 +241,7 @@ def cross_entropy(
 # --- parts of a block --------------------------------------------------------------------------
 
 
+@_reverse_mode_alone
 def dropout(x: Tensor, p: float, key: Key) -> Tensor:
     """Returns x with elements dropped with probability p and the rest scaled by 1 / (1 - p).
 
@@ -229,21 +251,25 @@ def dropout(x: Tensor, p: float, key: Key) -> Tensor:
     return _ops.dropout(x, p, _key_numbers(key))
 
 
+@_reverse_mode_alone
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """Returns torch.nn.functional.gelu(x, approximate)."""
     return _ops.gelu(x, approximate)
 
 
+@_reverse_mode_alone
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Returns torch.nn.functional.linear(x, weight, bias): x [..., in], weight [out, in], bias [out]."""
     return _ops.linear(x, weight, bias, None)
 
 
+@_reverse_mode_alone
 def linear_of_gelu(x: Tensor, weight: Tensor, bias: Tensor | None = None, approximate: str = "none") -> Tensor:
     """Returns linear(gelu(x, approximate), weight, bias), and keeps x alone for the backward pass."""
     return _ops.linear(x, weight, bias, approximate)
 
 
+@_reverse_mode_alone
 def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
     """Returns x / sqrt(mean(x^2) + eps) * weight over the last axis, in float32 or wider (Zhang and Sennrich, 2019).
 
@@ -252,6 +278,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
     return _ops.rms_norm_forward(x, weight, eps)[0]
 
 
+@_reverse_mode_alone
 def rotate(x: Tensor, first: int = 0, base: float = 10000.0, *, width: int | None = None, period: int | None = None) -> Tensor:
     """Returns x [B, heads, T, D] with rotary positions (Su et al., RoFormer): token t stands at position first + t.
 

@@ -10,6 +10,7 @@ padding would be read without a word.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from transformers.masking_utils import (
     bidirectional_mask_function,
     causal_mask_function,
 )
+from transformers.utils.output_capturing import _active_collector
 
 from headshare import ops
 
@@ -55,22 +57,42 @@ def mask(
     Raises:
         ValueError: for masks that are neither causal nor open, by name.
     """
-    narrow = local_size is not None and kv_length > local_size
-    if narrow or (local_size is None and mask_function not in (causal_mask_function, bidirectional_mask_function)):
-        what = f"a sliding window of {local_size} over {kv_length} keys" if narrow else "packed or custom masks"
-        raise ValueError(f'attn_implementation="{NAME}" has no {what}; use attn_implementation="sdpa" for this model')
-    causal = mask_function is not bidirectional_mask_function
-    if causal and q_length > 1 and not isinstance(q_offset, Tensor) and q_offset + q_length != kv_offset + kv_length:
-        raise ValueError(
-            f"{q_length} queries from position {q_offset} on do not end where {kv_length} keys end: a static cache; "
-            f'use the default cache, or attn_implementation="sdpa"'
-        )
-    if isinstance(q_offset, Tensor):
-        raise ValueError(f'attn_implementation="{NAME}" takes no static cache; leave cache_implementation out')
+    causal = _causality(mask_function)
+    if causal is None:
+        _refuse("packed or custom masks")
+    if local_size is not None and kv_length > local_size:
+        _refuse(f"sliding windows: this one has {local_size} of {kv_length} keys")
+    ends = q_offset + q_length  # a static cache has room behind the last query, which may not be seen
+    if isinstance(q_offset, Tensor) or (causal and ends != kv_offset + kv_length):
+        _refuse("static caches: leave cache_implementation out")
+    if attention_mask is not None:
+        missing = kv_offset + kv_length - attention_mask.shape[1]
+        padded = torch.nn.functional.pad(attention_mask, (0, max(missing, 0)))  # as sdpa: what is not said is hidden
+        attention_mask = padded[:, kv_offset : kv_offset + kv_length].to(device=device, dtype=torch.bool)
     compiling = torch.compiler.is_compiling()  # then no branch may depend on what the mask holds
-    if attention_mask is None or (not compiling and attention_mask.shape[1] == kv_length and attention_mask.all()):
+    if attention_mask is None or (not compiling and attention_mask.all()):
         return torch.zeros(batch_size, 0, dtype=torch.bool, device=device)
-    return attention_mask[:, -kv_length:].to(device=device, dtype=torch.bool)
+    return attention_mask
+
+
+def _causality(function: Callable) -> bool | None:
+    """Tells whether a mask function of transformers is causal (True) or open (False), apart from a window; None for any
+    other."""
+    if function is causal_mask_function:
+        return True
+    if function is bidirectional_mask_function:
+        return False
+    name = getattr(function, "__qualname__", "")
+    if name.startswith("and_masks.<locals>"):
+        parts = [part for cell in function.__closure__ or () for part in cell.cell_contents]
+        windows = [part for part in parts if "sliding_window" in getattr(part, "__qualname__", "")]
+        rest = [_causality(part) for part in parts if part not in windows]
+        return rest[0] if windows and len(rest) == 1 else None
+    return None
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ValueError(f'attn_implementation="{NAME}" has no {what}; attn_implementation="sdpa" may have')
 
 
 def attention(
@@ -93,10 +115,12 @@ def attention(
     """
     for name, what in _REFUSED.items():
         if kwargs.get(name) is not None and kwargs[name] is not False:
-            raise ValueError(f'attn_implementation="{NAME}" has no {what} ({name}); use "sdpa" or "eager"')
+            _refuse(f"{what} ({name})")
+    if _weights_are_wanted(module):
+        _refuse(f"{_REFUSED['output_attentions']} (output_attentions)")
     length = key.shape[2]
     if sliding_window is not None and length > sliding_window:
-        raise ValueError(f'attn_implementation="{NAME}" has no sliding window ({sliding_window} of {length} keys)')
+        _refuse(f"sliding windows: this one has {sliding_window} of {length} keys")
     causal = (getattr(module, "is_causal", True) if is_causal is None else is_causal) and query.shape[2] > 1
     return (
         ops.attention(
@@ -114,6 +138,15 @@ def attention(
         .contiguous(),
         None,
     )
+
+
+def _weights_are_wanted(module: torch.nn.Module) -> bool:
+    """Tells whether the model's caller asks for weights, which transformers collects around the attention."""
+    if getattr(getattr(module, "config", None), "output_attentions", False):
+        return True
+    if torch.compiler.is_compiling():  # a ContextVar cannot be traced
+        return False
+    return any(name.endswith("attentions") for name in _active_collector.get() or ())
 
 
 def _visible(module: torch.nn.Module, mask_made: Tensor | None, causal: bool, length: int) -> Tensor | None:

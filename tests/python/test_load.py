@@ -38,3 +38,17 @@ def test_the_library_needs_no_python_and_no_library_of_its_own():
     needed = subprocess.run(["readelf", "-d", _load.library_path()], capture_output=True, text=True, check=True).stdout
     names = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
     assert not [name for name in names if "python" in name]
+
+
+def test_torchscript_works_after_the_import():
+    """SentencePiece and libc10 define one name with two sizes: with the wrong one first a mutex of libc10 is overwritten,
+    and the first scripted module waits for ever."""
+    script = "import torch, headshare.ops; print(torch.jit.trace(torch.nn.Linear(3, 3), torch.ones(2, 3))(torch.ones(1, 3)).shape)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "torch.Size([1, 3])\n", done.stderr
+
+
+def test_sentencepieces_names_come_first(build_dir):
+    for file in (_load.library_path(), build_dir / "headshare"):
+        listed = subprocess.run(["readelf", "-d", file], capture_output=True, text=True, check=True).stdout
+        assert listed.index("libsentencepiece.so") < listed.index("libc10.so"), file

@@ -180,7 +180,10 @@ def test_bad_input_is_refused():
         (lambda: model(ids.float()), "int64"),
         (lambda: model(ids[0]), r"\[B, T\]"),
         (lambda: model(ids.repeat(1, 9)), "context of 20"),
-        (lambda: model(ids + 1000), "out of range|vocabulary"),
+        (lambda: model(ids + 1000), "largest are {'ids': 10..}, the vocabulary has 50"),
+        (lambda: model(ids, attention_mask=ids), "reads no 'attention_mask'; its inputs are ids, targets, visible"),
+        (lambda: model(ids, visible=ids), r"not Long \[2, 9\]"),
+        (lambda: model(ids.to("meta")), "ids is on meta, the model on cpu"),
         (lambda: model.ask("tea", ids=ids), "not 'tea'"),
         (lambda: model.ask("scores", ids=ids), "no head of a task"),
         (lambda: model.ask("logits"), "needs the input ids"),
@@ -188,3 +191,24 @@ def test_bad_input_is_refused():
     ):
         with pytest.raises((RuntimeError, IndexError), match=message):
             bad()
+
+
+def test_sinusoids_follow_the_parameters():
+    model = made("sinusoids")
+    ids = inputs_of(model)["ids"]
+    single = model(ids)
+    half = model.bfloat16()(ids)
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), single, rtol=0.1, atol=0.3)
+    with torch.no_grad():
+        assert model.float()(ids).dtype == torch.float32
+
+
+def test_tokens_are_decoded_one_by_one(run, tmp_path):
+    (tmp_path / "text.txt").write_text("Rain. " * 300)
+    run("train", "--text", tmp_path / "text.txt", "--tokenizer", "bytes", "--layers", 1, "--d-model", 16, "--heads", 2,
+        "--context", 16, "--steps", 1, "--out", tmp_path / "run")  # fmt: skip
+    tokenizer = Tokenizer.read(tmp_path / "run" / "checkpoints" / "best")
+    ids = tokenizer.encode("\U0001f600")
+    assert tokenizer.decode(ids) == "\U0001f600"
+    assert tokenizer.decode(ids[:1]) == "\ufffd"

@@ -1,8 +1,11 @@
 """headshare.nn against torch.nn.MultiheadAttention, and what users do with modules."""
 
+import concurrent.futures
 import copy
+import gc
 import io
 import pickle
+import weakref
 
 import pytest
 import torch
@@ -200,6 +203,109 @@ def test_positions():
         assert (moved - layer(x)[0][:, order]).abs().max() > 1e-4, options  # order matters
 
 
+def test_a_cache_of_another_layer_is_refused():
+    layers = {name: SharedHeadAttention(16, 4, scheme=name, batch_first=True) for name in ("mha", "mqa", "skv")}
+    x = sample(2, 5, 16)
+    caches = {name: layer.decode(x)[1] for name, layer in layers.items()}
+    for name, cache, message in (
+        ("mqa", caches["mqa"][:1], "has 1 tensors; the scheme mqa keeps 2"),
+        ("mha", caches["skv"], "has 1 tensors; the scheme mha keeps 2"),
+        ("mqa", caches["mha"], r"\[2, 4, 5, 4\]; the scheme mqa keeps \[2, 1, tokens, 4\]"),
+        ("mha", [one[:1] for one in caches["mha"]], r"\[1, 4, 5, 4\]"),
+        ("mha", [one.long() for one in caches["mha"]], "Long"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            layers[name].decode(x, cache)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_second_derivative_is_refused(scheme):
+    layer = SharedHeadAttention(64, 4, scheme=scheme, batch_first=True)
+    x = sample(4, 32, 64).requires_grad_()
+    with pytest.raises(RuntimeError, match="no second derivative"):
+        torch.autograd.grad(layer(x)[0].square().sum(), x, create_graph=True)
+
+
+def test_dropout_is_chosen_when_the_layer_is_made():
+    layer = SharedHeadAttention(16, 4, dropout=0.5)
+    assert layer.dropout == 0.5
+    with pytest.raises(AttributeError):
+        layer.dropout = 0.0
+
+
+def test_dropout_keeps_the_mean():
+    torch.manual_seed(0)
+    layer = SharedHeadAttention(16, 4, dropout=0.3, batch_first=True, init_deviation=0.3, output_deviation=0.3)
+    x = sample(1, 8, 16)
+    mean = torch.stack([layer(x)[0] for _ in range(4000)]).mean(0)
+    torch.testing.assert_close(mean, layer.eval()(x)[0], rtol=0, atol=0.1)  # the values deviate by 1
+
+
+def test_inference_mode_first_and_training_afterwards():
+    layer = SharedHeadAttention(16, 4, rotary=True, batch_first=True, rotary_base=777)
+    x = sample(2, 5, 16)
+    with torch.inference_mode():
+        layer(x)
+    layer(x)[0].sum().backward()
+    assert layer.query.weight.grad is not None
+
+
+def test_a_part_that_is_replaced_is_heard():
+    torch.manual_seed(0)
+    layer, other = (SharedHeadAttention(16, 4, batch_first=True) for _ in range(2))
+    x = sample(2, 5, 16)
+    for name in ("query", "key", "value", "output"):
+        setattr(layer, name, copy.deepcopy(getattr(other, name)))
+    assert torch.equal(layer(x)[0], other(x)[0])
+
+
+def test_parameters_are_in_one_place():
+    layer = SharedHeadAttention(16, 4, batch_first=True)
+    layer.key.weight = nn.Parameter(layer.key.weight.to("meta"))
+    with pytest.raises(RuntimeError, match="key.weight is on meta, the first one on cpu"):
+        layer(sample(2, 5, 16))
+
+
+def test_tracing_is_refused():
+    layer, x = SharedHeadAttention(16, 4, batch_first=True), sample(2, 5, 16)
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with pytest.raises(RuntimeError, match="cannot be traced or exported"):
+        make_fx(lambda x: layer(x)[0])(x)
+
+
+def test_a_layer_of_torchs_encoder():
+    encoder = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
+    x = sample(2, 5, 16)
+    expected = encoder(x)
+    encoder.self_attn = SharedHeadAttention.from_torch(encoder.self_attn)
+    close(encoder(x), expected)
+
+
+def test_a_functional_calls_graph_is_let_go():
+    layer, x = SharedHeadAttention(16, 4, batch_first=True), sample(2, 5, 16)
+    doubled = {name: one * 2 for name, one in layer.named_parameters()}
+    watched = weakref.ref(doubled["query.weight"])
+    torch.func.functional_call(layer, doubled, (x,))
+    del doubled
+    gc.collect()
+    assert watched() is None
+
+
+def test_unfreezing_leaves_parameters_that_cannot_learn():
+    layer = SharedHeadAttention(16, 4).requires_grad_(False).requires_grad_(True)
+    assert layer.query.weight.requires_grad and not layer.key.bias.requires_grad
+
+
+def test_threads_share_a_layer():
+    layer, x = SharedHeadAttention(16, 4, scheme="mhe_mul", batch_first=True), sample(8, 5, 16)
+    expected = layer(x)[0]
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda i: layer(x[i : i + 1])[0], list(range(8)) * 20))
+    for i, one in enumerate(found):
+        close(one[0], expected[i % 8])
+
+
 @pytest.mark.parametrize(
     "arguments, options, message",
     [
@@ -211,6 +317,9 @@ def test_positions():
         ((16, 4), {"add_bias_kv": True}, "add tokens"),
         ((16, 4), {"rotary": True, "alibi": True}, "not both"),
         ((16, 4), {"dropout": 2.0}, "dropout"),
+        ((16, 4), {"projection_bias": False}, "is the argument bias"),
+        ((16, 4), {"d_model": 32}, "is the argument embed_dim"),
+        ((16, 4), {"scheme": "gqa", "groups": 3}, "set groups to a divisor of 4"),
     ],
 )
 def test_impossible_options_are_refused(arguments, options, message):

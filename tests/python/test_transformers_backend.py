@@ -81,10 +81,15 @@ def test_vision_models_have_no_mask():
     config = transformers.ViTConfig(**WIDE, image_size=32, patch_size=8)
     torch.manual_seed(0)
     model = transformers.ViTForImageClassification(config).eval()
-    images = torch.randn(2, 3, 32, 32)
-    expected = model(images).logits
-    model.set_attn_implementation("headshare")
-    torch.testing.assert_close(model(images).logits, expected, rtol=0, atol=1e-6)
+    images, labels = torch.randn(2, 3, 32, 32), torch.tensor([0, 1])
+    found = []
+    for implementation in ("sdpa", "headshare"):
+        model.set_attn_implementation(implementation)
+        model.zero_grad()
+        loss = model(images, labels=labels).loss
+        loss.backward()
+        found.append((loss, next(model.parameters()).grad.clone()))
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-6)
 
 
 def test_dropout_follows_torchs_seed():
@@ -144,16 +149,36 @@ def test_what_no_kernel_does_is_refused_by_name():
     for name in ("position_bias", "s_aux"):
         with pytest.raises(ValueError, match=name):
             backend.attention(model, query, query, query, torch.zeros(1, 0, dtype=torch.bool), **{name: torch.ones(4)})
-    with pytest.raises(ValueError, match="output_attentions"):
-        backend.attention(model, query, query, query, torch.zeros(1, 0, dtype=torch.bool), output_attentions=True)
-    with pytest.raises(ValueError, match="static cache"):
-        made("LlamaForCausalLM").eval().generate(
-            ids, attention_mask=padding, max_new_tokens=3, cache_implementation="static", disable_compile=True
-        )
+    for name in ("GPT2LMHeadModel", "LlamaForCausalLM", "BertForMaskedLM"):
+        refused("output_attentions", made(name).eval(), input_ids=ids, output_attentions=True)
+    refused("output_attentions", made("LlamaForCausalLM", output_attentions=True).eval(), input_ids=ids)
+    wide = transformers.MistralForCausalLM(
+        transformers.MistralConfig(**SMALL, **WIDE, num_key_value_heads=2, sliding_window=64)
+    ).eval()
+    wide.set_attn_implementation("headshare")
+    for model, length in ((made("LlamaForCausalLM").eval(), 20), (wide, 20), (wide, 1)):
+        with pytest.raises(ValueError, match="static cache"):
+            model.generate(ids[:, :length], attention_mask=padding[:, :length].clamp(min=1), max_new_tokens=3,
+                           cache_implementation="static", disable_compile=True)  # fmt: skip
 
 
 def test_packed_sequences_are_refused():
     ids, _ = sample()
     places = torch.cat([torch.arange(12), torch.arange(8)]).expand(3, 20)
-    refused("packed or custom masks", made("LlamaForCausalLM").eval(), input_ids=ids, position_ids=places,
-            use_cache=False)  # fmt: skip
+    mistral = transformers.MistralConfig(**SMALL, **WIDE, num_key_value_heads=2, sliding_window=64)
+    for model in (made("LlamaForCausalLM"), transformers.MistralForCausalLM(mistral)):
+        model.set_attn_implementation("headshare")
+        refused("packed or custom masks", model.eval(), input_ids=ids, position_ids=places, use_cache=False)
+
+
+@pytest.mark.parametrize("length", [17, 23])
+def test_a_mask_of_another_length_is_read_as_sdpa_reads_it(length):
+    ids, _ = sample()
+    padding = (torch.arange(length) >= torch.tensor([[0], [3], [1]])).long()
+    found = []
+    for implementation in ("sdpa", "headshare"):
+        try:
+            found.append(made("LlamaForCausalLM", implementation).eval()(ids, attention_mask=padding).logits[0])
+        except (ValueError, RuntimeError):
+            found.append(None)
+    assert found[0] is None or found[1] is None or torch.allclose(*found, atol=1e-5)
