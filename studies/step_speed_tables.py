@@ -35,6 +35,26 @@ def training_steps_avx2(results):
     return training_steps(results)
 
 
+def transformers_backend(results):
+    """Tabulates steps of a transformers model by its attention, against those with sdpa."""
+    names = {"headshare": "headshare", "sdpa": "sdpa", "eager": "eager"}
+    rows = [
+        [
+            f"{r['batch']} x {r['context']:,}",
+            names[r["contender"]],
+            f"{r['median_ms']:,.0f}",
+            f"{r['share_ms']:,.0f}",
+            f"{r['ratio_to_sdpa']:.2f}",
+            f"{r['share_ratio_to_sdpa']:.1f}",
+        ]
+        for r in rows_of(results)
+        if r["contender"] in names
+    ]
+    note = f"transformers {results['environment']['transformers']}; {versions(results)}."
+    headings = ["tokens", "attention", "step, ms", "of it attention, ms", "step, x sdpa", "attention, x sdpa"]
+    return f"{table(headings, rows)}\n\n{note}"
+
+
 # The products of a training step as multiples of the three of GPT-2's feed-forward layer (bench/products): queries, keys,
 # values and output are 12 x 64 wide, with one shared head the first three 64.
 PROJECTIONS = {"mha": 4 / 4, "mhe_add": 3 / 48 + 1 / 4}
@@ -114,6 +134,7 @@ def bench_hash_training(results):
 TABLES = tables_of_files({
     training_steps: ["training_step"],
     training_steps_avx2: ["training_step_avx2"],
+    transformers_backend: ["transformers_backend"],
     step_roofline: ["training_step", "bench_products", "bench_attention_training"],
     bench_peak_memory: ["bench_peak_memory"],
     bench_hash_training: ["bench_hash_training"],

@@ -4,7 +4,8 @@ The functions run the program `headshare`: `compare`, `cost`, `score`, `convert`
 `run` for every other verb. `lines` and `documents` pass texts that are in memory. docs/python.md describes them.
 
 `nn` has attention layers, `load` reads a checkpoint as a module, `ops` has the operations below, and importing
-`headshare.transformers` gives models of transformers headshare's attention. docs/python-modules.md describes those.
+`headshare.transformers` gives models of transformers headshare's attention. docs/python-modules.md and docs/python-ops.md
+describe those.
 """
 
 import importlib

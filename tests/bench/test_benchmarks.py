@@ -68,6 +68,12 @@ def test_training_step(program, tmp_path):
     assert all(f"ratio_to_transformers_{kind}" in rows[0] for kind in ("eager", "sdpa", "compiled"))
 
 
+def test_transformers_backend(program, tmp_path):
+    rows = question("transformers_backend", program, tmp_path / "out.json", "--threads", 1)
+    assert [row["contender"] for row in rows] == ["headshare", "sdpa", "eager", "none"]
+    assert all("share_ms" in row and row["ratio_to_sdpa"] > 0 for row in rows[:3])
+
+
 def test_products(program, tmp_path):
     rows = question("products", program, tmp_path / "out.json", "--threads", 1)
     assert {row["contender"] for row in rows} == {"headshare", "torch"} and all(row["gflops"] > 0 for row in rows)
