@@ -111,10 +111,12 @@ void fill_in(AttentionOptions* options) {
 }
 
 std::string why_not(const AttentionOptions& resolved) {
-  const HeadCounts counts = counts_of(resolved);
-  for (const auto& [name, count] : {std::pair("query", counts.query), {"key", counts.key}, {"value", counts.value}}) {
-    if (resolved.heads % count == 0) continue;
-    return join_text(name, "-heads must divide heads: ", resolved.heads, " heads, ", count, " maps; set --", name,
+  const auto& own = resolved.own.get<GqaOptions>();
+  const std::pair<const char*, std::optional<int64_t>> given[] = {
+      {"query", own.query_heads}, {"key", own.key_heads}, {"value", own.value_heads}};
+  for (const auto& [name, count] : given) {
+    if (!count || resolved.heads % *count == 0) continue;
+    return join_text(name, "-heads must divide heads: ", resolved.heads, " heads, ", *count, " maps; set --", name,
                      "-heads to a divisor of ", resolved.heads);
   }
   return "";

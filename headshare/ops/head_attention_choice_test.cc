@@ -156,7 +156,7 @@ TEST(HeadAttention, RefusesShapesThatDoNotFit) {
   EXPECT_THAT(error_after([](HeadInputs* in) {
                 in->mask.visible_keys = at::ones({2, 4}, at::kBool);
               }),
-              HasSubstr("bool [batch, keys] = [2, 5], not [2, 4]"));
+              HasSubstr("bool [batch, keys] = [2, 5], not Bool [2, 4]"));
   EXPECT_THAT(error_after([](HeadInputs* in) { in->mask.visible_keys = at::ones({2, 5}); }), HasSubstr("must be bool"));
 }
 

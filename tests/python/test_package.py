@@ -127,6 +127,15 @@ def test_layers_and_operations_come_with_the_package(bare):
     assert printed.startswith(str(bare.packages)) and "torch.Size([3, 2, 16]) tensor([0.])" in printed
 
 
+@pytest.mark.parametrize("file", ["test_nn.py", "test_models.py", "test_ops_values.py", "test_ops_bad_input.py"])
+def test_tests_pass_in_the_wheels_environment(bare, root, file, build_dir):
+    """Torch and what the tests import come from the tests' packages; headshare is the wheel's."""
+    script = "import headshare, pytest, sys; print(headshare.__file__); sys.exit(pytest.main(sys.argv[1:]))"
+    options = ["-q", "-o", "pythonpath=tests", "-p", "no:cacheprovider", "-n", "0"]
+    done = bare.run("python", "-c", script, *options, f"tests/python/{file}", path=PACKAGES, cwd=root)
+    assert done.stdout.startswith(str(bare.packages)) and " passed" in done.stdout and "failed" not in done.stdout
+
+
 def test_another_torch_is_refused_with_both_versions_and_the_way_out(bare, tmp_path):
     refused = bare.run("headshare", "cost", path=fake_torch(tmp_path, "2.99.1+cpu"), check=False)
     built = version_of_torch()

@@ -216,8 +216,8 @@ int run_convert(const Words& words) {
   arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
   arguments.group("Options", own_fields(options));
   arguments.group("Heads that share (--to a scheme)", fields(options.sharing));
-  arguments.common({"from", "to", "key-width", "max-error", "max-parameters", "sample-text", "score-text", "tokenizer",
-                    "words", "dry-run", "overwrite", "json"});
+  arguments.common({"from", "to", "key-width", "mean-key-width", "max-error", "max-parameters", "sample-text",
+                    "score-text", "tokenizer", "words", "dry-run", "overwrite", "json"});
   arguments.example("convert --from hf gpt2/ imported", "a checkpoint of Hugging Face's, with its tokenizer");
   arguments.example("convert run small --to collaborative --key-width 64 --sample-text book.txt",
                     "heads share queries and keys 64 wide");

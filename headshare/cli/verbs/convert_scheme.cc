@@ -39,7 +39,11 @@ Fields fields(SchemeConversion& o) {
   WidthChoice& width = o.width;
   DecompositionOptions& decomposition = o.decomposition;
   return {
-      field("key-width", &width.key_width, "shared key width of every layer; auto: by --max-error or --max-parameters",
+      field("key-width", &width.key_width,
+            "shared key width of every layer; auto: by --mean-key-width, --max-error or --max-parameters",
+            {.min = 1, .max = 1 << 20}),
+      field("mean-key-width", &width.mean_key_width,
+            "key width of all layers on average: each gets more or less, where errors fall most",
             {.min = 1, .max = 1 << 20}),
       field("max-error", &width.max_error,
             "relative error of a layer's scores that is allowed: the narrowest layers within it", {.min = 0, .max = 1}),
@@ -108,15 +112,18 @@ bool converts_to(const std::string& scheme) {
 
 void check_width(const SchemeConversion& o, const std::string& scheme) {
   const WidthChoice& width = o.width;
-  const int given = static_cast<int>(width.key_width.has_value()) + static_cast<int>(width.max_error.has_value()) +
-                    static_cast<int>(width.max_parameters.has_value());
+  const int given = static_cast<int>(width.key_width.has_value()) + static_cast<int>(width.mean_key_width.has_value()) +
+                    static_cast<int>(width.max_error.has_value()) + static_cast<int>(width.max_parameters.has_value());
   if (scheme != kCollaborative) {
-    HS_CHECK(given == 0, "--key-width, --max-error and --max-parameters are about --to collaborative; the sizes of ",
-             scheme, " follow from the model");
+    HS_CHECK(
+        given == 0,
+        "--key-width, --mean-key-width, --max-error and --max-parameters are about --to collaborative; the sizes of ",
+        scheme, " follow from the model");
     return;
   }
-  HS_CHECK(given > 0, "--to collaborative needs a width: --key-width N, --max-error E or --max-parameters P");
-  HS_CHECK(given == 1, "--key-width, --max-error and --max-parameters exclude each other");
+  HS_CHECK(given > 0,
+           "--to collaborative needs a width: --key-width N, --mean-key-width N, --max-error E or --max-parameters P");
+  HS_CHECK(given == 1, "--key-width, --mean-key-width, --max-error and --max-parameters exclude each other");
 }
 
 void check_options(const SchemeConversion& o, const std::string& scheme) {

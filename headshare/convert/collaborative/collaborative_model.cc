@@ -100,7 +100,8 @@ class CollaborativeConversion {
     const WidthChoice& choice = options_.width;
     tries_ = static_cast<int64_t>(layers_.size());
     if (choice.key_width) return std::vector<int64_t>(layers_.size(), *choice.key_width);
-    return choice.max_error ? widths_by_error(*choice.max_error) : widths_by_parameters(*choice.max_parameters);
+    if (choice.max_error) return widths_by_error(*choice.max_error);
+    return widths_by_parameters(choice.max_parameters ? *choice.max_parameters : parameters(*choice.mean_key_width));
   }
 
   std::vector<int64_t> widths_by_error(double most) {
@@ -115,13 +116,15 @@ class CollaborativeConversion {
     return chosen;
   }
 
+  // Counts the parameters of a model whose layers all have this width.
+  int64_t parameters(int64_t width) const {
+    return measure(target_options(std::vector<int64_t>(layers_.size(), width))).total_parameters;
+  }
+
   std::vector<int64_t> widths_by_parameters(int64_t most) {
     const std::vector<int64_t> widths = widths_to_try(kCoarseParts);
     const auto layers = static_cast<int64_t>(layers_.size());
     // One width more, and what stays whatever the widths.
-    const auto parameters = [&](int64_t width) {
-      return measure(target_options(std::vector<int64_t>(layers_.size(), width))).total_parameters;
-    };
     const int64_t step = key_width_step(attention_);
     if (widths.size() == 1) {
       HS_CHECK(most >= parameters(widths.front()), "a limit of ", most, " parameters is too low: key width ",
@@ -223,9 +226,10 @@ Encoder to_collaborative(const Encoder& source, const CollaborativeHeadsOptions&
 EncoderDecoder to_collaborative(const EncoderDecoder& source, const CollaborativeHeadsOptions& options,
                                 const ConversionObserver& observer, CollaborativeHeadsReport* report) {
   const at::NoGradGuard no_grad;
-  HS_CHECK(options.width.key_width,
-           "an encoder-decoder has one key width for all layers: give --key-width instead of --max-error or "
-           "--max-parameters");
+  HS_CHECK(
+      options.width.key_width,
+      "an encoder-decoder has one key width for all layers: give --key-width instead of --mean-key-width, --max-error "
+      "or --max-parameters");
   HS_DCHECK(!options.sample.defined());
   return CollaborativeConversion<EncoderDecoder>(source, options, observer).run(report);
 }

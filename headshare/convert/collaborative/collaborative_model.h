@@ -11,9 +11,10 @@
 
 namespace headshare {
 
-// These options choose a model's key widths. Where neither limit is given, `key_width` holds for all layers.
+// These options choose a model's key widths; one is given. `key_width` holds for all layers.
 struct WidthChoice {
   std::optional<int64_t> key_width = {};
+  std::optional<int64_t> mean_key_width = {};  // of all layers: the widths that have it, with the least errors
   std::optional<double> max_error = {};        // of each layer: the least width within it
   std::optional<int64_t> max_parameters = {};  // of the model: the widths that fit, with the least errors
 };

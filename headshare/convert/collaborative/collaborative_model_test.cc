@@ -239,6 +239,11 @@ TEST(CollaborativeModel, ABudgetGoesWhereScoresAreLarge) {
     converted(source, {.width = {.max_parameters = half}}, &report);
     EXPECT_GT(report.layers[0].key_width, report.layers[1].key_width) << position_name(positions);
     EXPECT_EQ(report.layers[0].key_width + report.layers[1].key_width, 16) << position_name(positions);
+    const int64_t wide = report.layers[0].key_width;
+    report = {};
+    converted(source, {.width = {.mean_key_width = 8}}, &report);
+    EXPECT_EQ(report.layers[0].key_width, wide);
+    EXPECT_EQ(report.layers[1].key_width, 16 - wide);
   }
 }
 
