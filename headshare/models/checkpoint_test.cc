@@ -301,7 +301,9 @@ TEST_F(CheckpointTest, Versions) {
   json changed = original_;
   changed["format_version"] = kModelFormatVersion + 1;
   write_config(changed);
-  EXPECT_THAT(load_error(), HasSubstr("format version 10; this headshare reads up to 9: use a newer one"));
+  EXPECT_THAT(load_error(),
+              HasSubstr(join_text("format version ", kModelFormatVersion + 1, "; this headshare reads up to ",
+                                  kModelFormatVersion, ": use a newer one")));
   for (const json& version : {json("1"), json(1.0), json(0), json(-1), json(nullptr), json(UINT64_MAX)}) {
     changed["format_version"] = version;
     write_config(changed);
