@@ -40,7 +40,7 @@ endfunction()
 
 # hs_link_sentencepiece_first(TARGET) lets a program or shared library find SentencePiece's symbols before libtorch's. Both
 # define FLAGS_minloglevel: 4 bytes in libc10, an object of 32 in SentencePiece, whose constructor would overwrite what
-# lies behind libc10's, a mutex among it. The other way round libc10 reads a log level that it does not use.
+# lies behind libc10's, a mutex among it. The other way round libc10 reads four bytes of the object as a log level.
 function(hs_link_sentencepiece_first target)
   target_link_options(${target} BEFORE PRIVATE LINKER:--push-state,--no-as-needed ${sentencepiece_LINK_LIBRARIES}
                       LINKER:--pop-state)

@@ -7,7 +7,6 @@
 #include "headshare/attention/attention.h"
 #include "headshare/attention/idle_options.h"
 #include "headshare/base/error.h"
-#include "headshare/ops/declare_with.h"
 #include "headshare/ops/head_weights.h"
 #include "headshare/torch_library/borrowing.h"
 #include "headshare/torch_library/classes.h"
@@ -65,19 +64,17 @@ void check_visible(const std::optional<Tensor>& visible, int64_t B, int64_t S) {
 class AttentionLayer : public torch::CustomClassHolder {
  public:
   explicit AttentionLayer(std::string options)
-      : text_(std::move(options)), options_(parsed_options(text_)), borrowing_([options = options_] {
+      : text_(std::move(options)),
+        options_(parsed_options(text_)),
+        borrowing_([options = options_] {
           Attention attention(options);
           const auto clock = std::make_shared<DropoutClock>();
           attach(*attention, clock);
           return Borrowing::Made{attention.ptr(), clock.get()};
-        }) {}
+        }),
+        kept_of_a_token_(kept_of_a_token(options_)) {}
 
   const std::string& given() const { return text_; }
-
-  std::string options() const {
-    AttentionOptions copy = options_;
-    return to_json(layer_fields(copy)).dump();
-  }
 
   std::vector<ParameterDescription> parameters() const { return borrowing_.parameters(); }
 
@@ -129,7 +126,7 @@ class AttentionLayer : public torch::CustomClassHolder {
   // Throws Error unless the cache is empty or holds what this scheme keeps of sequences like those of x.
   void check_cache(const std::vector<Tensor>& cache, const Tensor& x) const {
     if (cache.empty()) return;
-    const Memory kept = kept_of_a_token();
+    const Memory& kept = kept_of_a_token_;
     HS_CHECK(cache.size() == kept.size(), "the cache has ", cache.size(), " tensors; the scheme ", options_.scheme,
              " keeps ", kept.size());
     for (size_t i = 0; i < kept.size(); ++i) {
@@ -144,10 +141,11 @@ class AttentionLayer : public torch::CustomClassHolder {
     }
   }
 
-  // Returns what a cache holds of one token: shapes are all that counts.
-  Memory kept_of_a_token() const {
-    const DeclareWith nothing([](at::IntArrayRef sizes) { return at::zeros(sizes); });
-    return make_scheme(options_)->remember(at::zeros({1, 1, options_.d_model}), /*first=*/0);
+  // Returns what a cache holds of one token, on kMeta: shapes are all that counts.
+  static Memory kept_of_a_token(const AttentionOptions& options) {
+    const at::NoGradGuard no_grad;
+    const DeclareOn meta(at::kMeta);
+    return make_scheme(options)->remember(at::empty({1, 1, options.d_model}, at::kMeta), /*first=*/0);
   }
 
   void check(const Tensor& x, const std::optional<Tensor>& y, const std::optional<Tensor>& visible,
@@ -163,6 +161,7 @@ class AttentionLayer : public torch::CustomClassHolder {
   std::string text_;
   AttentionOptions options_;
   Borrowing borrowing_;
+  Memory kept_of_a_token_;
 };
 
 }  // namespace
@@ -170,7 +169,6 @@ class AttentionLayer : public torch::CustomClassHolder {
 void register_attention_layer(torch::Library* library) {
   library->class_<AttentionLayer>("AttentionLayer")
       .def(torch::init<std::string>())
-      .def("options", &AttentionLayer::options)
       .def("parameters", &AttentionLayer::parameters)
       .def("cost", &AttentionLayer::cost)
       .def("forward", &AttentionLayer::forward)

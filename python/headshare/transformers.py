@@ -29,7 +29,7 @@ __all__ = ["NAME", "attention", "mask"]
 
 NAME = "headshare"
 
-# What transformers passes to attention of models that need what no kernel here does. The value says "not asked for".
+# What transformers asks of an attention and no kernel here does: the argument, and what it is for people.
 _REFUSED = {
     "position_bias": "biases of pairs of positions (T5)",
     "s_aux": "attention sinks (GPT-OSS)",
