@@ -13,12 +13,13 @@ function(hs_library name)
   set_property(GLOBAL APPEND PROPERTY HEADSHARE_LIBRARIES headshare_${name})
 endfunction()
 
-# hs_test(FOLDER SOURCES ... [LINKS ...] [TORCH] [ALONE ...]) declares the folder's unit tests as one program.
+# hs_test(FOLDER SOURCES ... [LINKS ...] [TORCH] [THREADS] [ALONE ...]) declares the folder's unit tests as one program.
+# THREADS gives them two threads, whatever the others have (tools/test gives one).
 function(hs_test name)
   if(NOT HEADSHARE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "TORCH" "" "SOURCES;LINKS;ALONE" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;THREADS" "" "SOURCES;LINKS;ALONE" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE headshare::${name} ${arg_LINKS} GTest::gmock GTest::gtest_main
                         headshare_warnings)
@@ -26,6 +27,9 @@ function(hs_test name)
   hs_in_groups(${name}_test 12 "${arg_ALONE}")
   target_compile_definitions(${name}_test PRIVATE HEADSHARE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  if(arg_THREADS)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT OMP_NUM_THREADS=2)
+  endif()
 endfunction()
 
 # hs_program(NAME SOURCES ... LINKS ... [TORCH] [ALONE ...]) declares a program, such as headshare or a tool of the

@@ -117,10 +117,28 @@ def bench_decode(results):
     return table(headings, rows) + "\n\n" + note
 
 
+def bench_generate(results):
+    names = {"headshare": "headshare", "sdpa": "transformers, sdpa", "eager": "transformers, eager"}
+    rows = [
+        [
+            str(r["threads"]),
+            names[r["contender"]],
+            f"{r['median_ms']:.1f}",
+            f"{r['minimum_ms']:.1f}",
+            f"{r['ratio_to_sdpa']:.2f}",
+            f"{r['ratio_of_least_to_sdpa']:.2f}",
+        ]
+        for r in rows_of(results)
+    ]
+    note = f"transformers {results['environment']['transformers']}; {versions(results)}."
+    return table(["threads", "program", "ms per token", "least", "speed relative to sdpa", "of the least times"], rows) + "\n\n" + note
+
+
 ATTENTION = ["bench_attention_forward", "bench_attention_training"]
 TABLES = tables_of_files({
     bench_attention: ATTENTION,
     bench_attention_shapes: ATTENTION,
     attention_roofline: ["bench_attention_training", "bench_products"],
     bench_decode: ["bench_decode"],
+    bench_generate: ["bench_generate"],
 })

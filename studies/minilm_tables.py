@@ -41,6 +41,12 @@ def references(results, stage):
     return found
 
 
+def whole_tasks(found):
+    """Returns the tasks of {task: {target: ..}} that have as many targets as any: what is a mean over tasks is of these."""
+    most = max(map(len, found.values()), default=0)
+    return [task for task, targets in found.items() if len(targets) == most and task != MEAN]
+
+
 def losses(results, stage):
     """Returns {task: {(target, way): differences by seed}} of the targets that have all seeds, and under MEAN those of
     the mean over the tasks that have all targets."""
@@ -51,8 +57,7 @@ def losses(results, stage):
             both = sorted(ours.keys() & theirs.get(task, {}).keys())
             if target[0] != "trained-on" and len(both) >= judging.FEWEST_SEEDS:
                 found.setdefault(task, {})[target] = [ours[seed] - theirs[task][seed] for seed in both]
-    most = max((len(targets) for targets in found.values()), default=0)
-    whole = [targets for targets in found.values() if len(targets) == most]
+    whole = [found[task] for task in whole_tasks(found)]
     if len(whole) > 1:
         found[MEAN] = {target: list(map(statistics.fmean, zip(*(one[target] for one in whole), strict=True))) for target in whole[0]}
     return found
@@ -69,8 +74,9 @@ def judged_losses(results, stage):
 
 
 def mean_over(cells, figure, target):
-    """Returns the mean of a figure over everything measured of a target."""
-    return statistics.fmean(one[figure] for one in cells if (one["target"], one["way"]) == target)
+    """Returns the mean of a figure over the cells of a target; None where there are none."""
+    values = [one[figure] for one in cells if (one["target"], one["way"]) == target]
+    return statistics.fmean(values) if values else None
 
 
 def difference_table(results, stage, note, more):
@@ -131,13 +137,20 @@ def minilm_sources():
 def minilm_converted():
     """Tabulates what converted models score, minus the same models before."""
     results = load()
-    cells = results["converted"]
+    tasks = whole_tasks(losses(results, "converted"))
+    cells = [one for one in results["converted"] if one["task"] in tasks]
+
+    def same(target):
+        mean = mean_over(cells, "same", target)
+        return "-" if mean is None else f"{mean:.1f} %"
+
     more = {
         "converted by": lambda target: WAYS[target[1]],
-        "attention parameters": lambda target: f"{100 * mean_over(cells, 'share', target):.0f} %",
-        "same answers": lambda target: f"{mean_over(cells, 'same', target):.1f} %",
+        "attention parameters": lambda target: f"{100 * mean_over(results['converted'], 'share', target):.0f} %",
+        "same answers": same,
     }
-    note = "converted minus source. Same answers: the share of scored rows that the converted model answers as its source does, mean over the tasks."
+    over = title_of(tasks[0]) if len(tasks) == 1 else "the mean over " + ", ".join(map(title_of, tasks))
+    note = f"converted minus source. Same answers: the share of scored rows that the converted model answers as its source does; {over}."
     return difference_table(results, "converted", note, more)
 
 

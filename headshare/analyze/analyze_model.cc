@@ -10,6 +10,7 @@
 #include "headshare/analyze/conversions.h"
 #include "headshare/analyze/layer_time.h"
 #include "headshare/analyze/seen_layer.h"
+#include "headshare/analyze/seen_scores.h"
 #include "headshare/analyze/similarity.h"
 #include "headshare/analyze/spectra.h"
 #include "headshare/attention/collaborative.h"
@@ -34,17 +35,15 @@ class Analysis {
   Analysis(const Model& source, const AnalysisOptions& options, const ConversionObserver& observer)
       : source_(source), options_(options), observer_(observer), attention_(source->options().attention) {
     check_source();
-    ConversionSource from{.attention = attention_, .full_width = full_width(), .widths = options.widths};
-    for (size_t i = 0; i < source->layers(); ++i) {
-      const HeadMaps layer = maps(i);
-      const NeededBiases needed = needed_biases(layer, attention_);
-      from.needed = {from.needed.projection || needed.projection, from.needed.content || needed.content};
-      from.needs_biases = from.needs_biases || needs_biases(layer, attention_);
-    }
+    result_.refusal = why_not_by_weights(attention_);
+    const ConversionSource from = conversion_source();
     needed_ = from.needed;
     conversions_ = conversions(from);
     double work = kSpectraWork + (options.sample.defined() ? 2 * kReadWork : 0);
-    for (const Conversion& one : conversions_) work += one.work;
+    for (Conversion& one : conversions_) {
+      if (!by_weights()) one.work = 0;
+      work += one.work;
+    }
     total_ = static_cast<double>(source_->layers()) * work;
   }
 
@@ -53,14 +52,19 @@ class Analysis {
     watch();
     measure_times();
     for (size_t i = 0; i < source_->layers(); ++i) {
+      if (!by_weights()) {
+        add_seen_layer(i);
+        continue;
+      }
       const HeadMaps layer = maps(i);
-      add_layer(i, layer);
+      add_layer(i, weighed_slices(i, layer));
       for (size_t k = 0; k < conversions_.size(); ++k) add_cost(i, layer, k);
     }
     return std::move(result_);
   }
 
  private:
+  bool by_weights() const { return result_.refusal.empty(); }
   const AttentionOptions& layer_options(size_t layer) const { return source_->attention(layer)->scheme().options(); }
   HeadMaps maps(size_t layer) const { return head_maps(source_->attention(layer)->scheme(), layer_name(layer)); }
 
@@ -71,6 +75,24 @@ class Analysis {
              "this collaborative model mixes dimensions of queries that rotary positions turn, one by one, so that its "
              "heads have no maps that hold at every distance (--rotary-width); analyze the model that it was made "
              "from");
+  }
+
+  // Returns what the conversions have to know, after a look at the weights of all layers.
+  ConversionSource conversion_source() const {
+    ConversionSource from{.attention = attention_, .full_width = full_width(), .widths = options_.widths};
+    if (!by_weights()) {
+      from.needed = {attention_.projection_bias, attention_.content_bias};
+      from.needs_biases = attention_.projection_bias;
+      for (size_t i = 0; i < source_->layers(); ++i) check_comparable(source_->attention(i)->scheme(), layer_name(i));
+      return from;
+    }
+    for (size_t i = 0; i < source_->layers(); ++i) {
+      const HeadMaps layer = maps(i);
+      const NeededBiases needed = needed_biases(layer, attention_);
+      from.needed = {from.needed.projection || needed.projection, from.needed.content || needed.content};
+      from.needs_biases = from.needs_biases || needs_biases(layer, attention_);
+    }
+    return from;
   }
 
   // Returns the least full width of all layers.
@@ -107,19 +129,23 @@ class Analysis {
     result_.before.scheme = result_.before.name = attention_.scheme;
     result_.before.size = measure(options);
     for (const Conversion& one : conversions_) {
-      result_.conversions.push_back(
-          {.scheme = one.scheme, .name = one.name, .command = one.command, .impossible = one.impossible, .layers = {}});
+      result_.conversions.push_back({.scheme = one.scheme,
+                                     .name = one.name,
+                                     .command = by_weights() ? one.command : "",
+                                     .impossible = one.impossible,
+                                     .layers = {}});
       if (one.impossible.empty()) result_.conversions.back().size = measure(options_with(one.attention));
     }
   }
 
   // Runs the sample and keeps what it shows of each layer.
   void watch() {
+    if constexpr (kReadsSamples<Model>) watch_sample();
+  }
+
+  void watch_sample() {
     if (!options_.sample.defined()) return;
-    std::vector<MomentSums> sums(source_->layers());
-    run("what layers read in the text", options_.sample,
-        [&sums](size_t i, const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); });
-    moments_ = moments_of(sums);
+    by_weights() ? watch_inputs() : watch_scores();
     const Tensor part = first_tokens(options_.sample, options_.map_tokens);
     check_seen_memory(part.numel(), attention_.d_model, result_.depth);
     seen_ = std::vector<SeenLayer>(source_->layers());
@@ -129,6 +155,24 @@ class Analysis {
         });
     result_.text_tokens = options_.sample.numel();
     result_.map_tokens = part.numel();
+  }
+
+  void watch_inputs() {
+    std::vector<MomentSums> sums(source_->layers());
+    run("what layers read in the text", options_.sample,
+        [&sums](size_t i, const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); });
+    moments_ = moments_of(sums);
+  }
+
+  void watch_scores() {
+    scores_ = std::vector<SeenScores>(source_->layers());
+    run("what heads compare in the text", options_.sample,
+        [this](size_t i, const Tensor& x, const HeadMask&, const Tensor&) {
+          HS_CHECK(at::isfinite(x).all().template item<bool>(), layer_name(i),
+                   ": what it reads in the text is not finite (NaN or infinite); repair the model or take an earlier "
+                   "checkpoint");
+          scores_[i].add(source_->attention(i)->scheme(), x);
+        });
   }
 
   // Runs rows through the model, and says after each layer how far it is.
@@ -166,18 +210,28 @@ class Analysis {
     }
   }
 
-  void add_layer(size_t i, const HeadMaps& layer) {
-    tell(join_text("spectra of ", layer_name(i), " of ", source_->layers()));
-    // A layer's weighed maps do not depend on the width they are to be approximated with.
+  // A layer's weighed maps do not depend on the width they are to be approximated with.
+  HeadSlices weighed_slices(size_t i, const HeadMaps& layer) const {
     const AttentionOptions& own = layer_options(i);
-    const HeadSlices slices =
-        collaborative_slices(layer, collaborative_options(own, full_key_width(own), needed_), inputs(i));
+    return collaborative_slices(layer, collaborative_options(own, full_key_width(own), needed_), inputs(i));
+  }
+
+  void add_layer(size_t i, const HeadSlices& slices) {
+    tell(join_text("spectra of ", layer_name(i), " of ", source_->layers()));
+    const int64_t width = full_key_width(layer_options(i));
     result_.layer.push_back({.layer = layer_name(i),
                              .heads = head_spectra(slices),
-                             .joint = joint_spectrum(slices, full_key_width(own)),
-                             .stacked = stacked_spectrum(slices, full_key_width(own)),
+                             .joint = joint_spectrum(slices, width),
+                             .stacked = stacked_spectrum(slices, width),
                              .weights = weight_similarity(slices),
                              .maps = seen_.empty() ? HeadSimilarity() : seen_[i].maps.similarity()});
+    done_ += kSpectraWork;
+  }
+
+  void add_seen_layer(size_t i) {
+    if (!scores_.empty()) return add_layer(i, scores_[i].slices());
+    result_.layer.push_back(
+        {.layer = layer_name(i), .heads = {}, .joint = {}, .stacked = {}, .weights = {}, .maps = {}});
     done_ += kSpectraWork;
   }
 
@@ -222,8 +276,9 @@ class Analysis {
   AttentionOptions attention_;
   NeededBiases needed_;
   std::vector<Conversion> conversions_;
-  std::vector<Moments> moments_;  // of each layer; empty without a sample
-  std::vector<SeenLayer> seen_;   // of each layer; empty without a sample
+  std::vector<Moments> moments_;    // of each layer; empty without a sample
+  std::vector<SeenScores> scores_;  // of each layer where weights do not say what heads compare; empty without a sample
+  std::vector<SeenLayer> seen_;     // of each layer; empty without a sample
   HeadAnalysis result_;
   double done_ = 0, total_ = 1;
 };
@@ -238,6 +293,13 @@ HeadAnalysis analyze_heads(const Decoder& source, const AnalysisOptions& options
 HeadAnalysis analyze_heads(const Encoder& source, const AnalysisOptions& options, const ConversionObserver& observer) {
   const at::NoGradGuard no_grad;
   return Analysis<Encoder>(source, options, observer).run();
+}
+
+HeadAnalysis analyze_heads(const VisionTransformer& source, const AnalysisOptions& options,
+                           const ConversionObserver& observer) {
+  const at::NoGradGuard no_grad;
+  HS_DCHECK(!options.sample.defined());
+  return Analysis<VisionTransformer>(source, options, observer).run();
 }
 
 }  // namespace headshare

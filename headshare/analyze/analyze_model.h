@@ -17,10 +17,15 @@ struct AnalysisOptions {
   int64_t map_tokens = 2048;         // compare maps and outputs of about so many of its tokens
 };
 
-// `source` is in evaluation mode. Fills everything of the result but its model and text. Where `observer` answers false
-// it throws Interrupted. Throws Error, naming the layer, for weights that are not finite, schemes that have no query
-// and key maps for each head, models with a single head, and impossible widths.
+// `source` is in evaluation mode. Where queries and keys are normed, its scores are no product of weights: spectra and
+// similarities are those of scores on the sample then, and missing without one; conversions have sizes and times, and
+// no errors. Fills everything of the result but its model and text. Where `observer` answers false it throws
+// Interrupted. Throws Error, naming the layer, for weights that are not finite, schemes that have no query and key maps
+// for each head, models with a single head, and impossible widths.
 HeadAnalysis analyze_heads(const Decoder& source, const AnalysisOptions& options, const ConversionObserver& observer);
 HeadAnalysis analyze_heads(const Encoder& source, const AnalysisOptions& options, const ConversionObserver& observer);
+// The same by weights alone: there is no sample.
+HeadAnalysis analyze_heads(const VisionTransformer& source, const AnalysisOptions& options,
+                           const ConversionObserver& observer);
 
 }  // namespace headshare

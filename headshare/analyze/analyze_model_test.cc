@@ -85,6 +85,24 @@ TEST(AnalyzeHeads, ReportsOfEncodersWhatConvertReports) {
   EXPECT_FALSE(analysis.decodes());
 }
 
+TEST(AnalyzeHeads, OfVisionTransformersByTheirWeights) {
+  VisionOptions options;
+  options.layers = 2;
+  options.attention.d_model = 16;
+  options.attention.heads = 4;
+  options.image_size = 8;
+  options.patch_size = 4;
+  options.classes = 5;
+  VisionTransformer model(resolve(options));
+  randomise(*model);
+  expect_what_convert_reports(model, {});
+  const HeadAnalysis found = analysis_of(model);
+  EXPECT_EQ(found.kind, "vision-transformer");
+  EXPECT_EQ(found.layers, 2);
+  EXPECT_EQ(found.timed_tokens, 5);
+  EXPECT_EQ(found.text_tokens, 0);
+}
+
 TEST(AnalyzeHeads, DescribesTheModel) {
   const Decoder model = random_decoder(small_options("mha"));
   const HeadAnalysis analysis = analysis_of(model, random_ids(3, 10, 13));
@@ -134,6 +152,41 @@ TEST(AnalyzeHeads, OfEverySchemeWithHeads) {
   }
 }
 
+// Norms stand between weights and scores: a text shows the scores, and nothing is converted.
+TEST(AnalyzeHeads, OfNormedQueriesAndKeysShowsScoresOnATextAndCosts) {
+  for (const std::string scheme : {"mha", "gqa", "mqa", "skv", "el_shared", "mhe_add", "mhe_mul", "collaborative"}) {
+    DecoderOptions options = small_options(scheme, scheme == "gqa" ? PositionKind::kRotary : PositionKind::kLearned);
+    options.attention.qk_norm = true;
+    if (scheme == "collaborative") options.attention.key_width = 12;
+    const Decoder model = random_decoder(options);
+    const HeadAnalysis blind = analysis_of(model);
+    EXPECT_FALSE(blind.has_spectra()) << scheme;
+    EXPECT_THAT(blind.refusal, HasSubstr("normed queries and keys (qk-norm)"));
+    const HeadAnalysis seen = analysis_of(model, random_ids(3, 10, 13));
+    ASSERT_TRUE(seen.has_spectra()) << scheme;
+    for (const LayerAnalysis& layer : seen.layer) {
+      EXPECT_EQ(layer.stacked.dimensions, seen.full_key_width) << scheme;
+      EXPECT_EQ(layer.maps.size(), 4U);
+      EXPECT_GT(layer.joint.energy(), 0) << scheme;
+    }
+    EXPECT_GT(seen.conversions.size(), 4U);
+    for (const ConversionAnalysis& one : seen.conversions) {
+      EXPECT_TRUE(one.layers.empty() && !one.scores() && !one.output()) << one.name;
+      EXPECT_TRUE(one.command.empty());
+      EXPECT_TRUE(!one.impossible.empty() || (one.size.total_parameters > 0 && one.milliseconds > 0)) << one.name;
+    }
+  }
+}
+
+TEST(AnalyzeHeads, OfNormedQueriesAndKeysRefusesDamage) {
+  DecoderOptions options = small_options("mha");
+  options.attention.qk_norm = true;
+  const Decoder model = random_decoder(options);
+  const at::NoGradGuard no_grad;
+  declared_parameters(*model->attention(1)).front().tensor.view(-1)[0] = NAN;
+  EXPECT_THAT(error_message([&] { analysis_of(model); }), HasSubstr("layer 2"));
+}
+
 TEST(AnalyzeHeads, SaysWhichConversionsAreImpossible) {
   DecoderOptions options = small_options("mha", PositionKind::kRotary);
   options.attention.key_width = 8;  // keys of heads are narrower than their values
@@ -177,7 +230,7 @@ TEST(AnalyzeHeads, TakesLayersOfWhichAPartIsZero) {
     for (const Tensor& sample : {Tensor(), random_ids(3, 10, 13)}) {
       const HeadAnalysis analysis = analysis_of(model, sample);
       for (const ConversionAnalysis& one : analysis.conversions) {
-        EXPECT_TRUE(std::isfinite(one.larger())) << part << ", " << one.name;
+        EXPECT_TRUE(std::isfinite(one.larger().value_or(0))) << part << ", " << one.name;
         EXPECT_TRUE(std::isfinite(one.output().value_or(0))) << part << ", " << one.name;
       }
     }

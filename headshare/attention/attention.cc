@@ -28,14 +28,17 @@ AttentionImpl::AttentionImpl(const AttentionOptions& options) {
   if (resolved.alibi) alibi_slopes_ = at::tensor(alibi_slopes(resolved.heads), at::kDouble);
 }
 
-HeadMask AttentionImpl::with_slopes(HeadMask mask, const Tensor& x) const {
+HeadMask AttentionImpl::own_mask(HeadMask mask, const Tensor& x) const {
+  mask.window = scheme_->options().window.value_or(0);
   if (alibi_slopes_.defined()) mask.alibi_slopes = alibi_slopes_.to(x.options());
   return mask;
 }
 
-PosedAttention AttentionImpl::ask(const Tensor& queries, Memory memory, HeadMask mask) const {
+PosedAttention AttentionImpl::ask(const Tensor& x, const Tensor& queries, Memory memory, HeadMask mask) const {
   const AttentionOptions& options = scheme_->options();
-  return {.posed = scheme_->posed(queries, std::move(memory)),
+  Posed posed = scheme_->posed(queries, std::move(memory));
+  posed.gate = scheme_->gate(x);
+  return {.posed = std::move(posed),
           .mask = std::move(mask),
           .dropout = {.p = options.attention_dropout,
                       .site = this,
@@ -44,7 +47,7 @@ PosedAttention AttentionImpl::ask(const Tensor& queries, Memory memory, HeadMask
 
 PosedAttention AttentionImpl::pose(const Tensor& x, const Tensor& y, const HeadMask& mask) const {
   const Tensor queries = scheme_->project_queries(x, /*first=*/y.size(1) - x.size(1));
-  return ask(queries, scheme_->remember(y, /*first=*/0), with_slopes(mask, x));
+  return ask(x, queries, scheme_->remember(y, /*first=*/0), own_mask(mask, x));
 }
 
 Tensor AttentionImpl::attend_and_merge(const PosedAttention& asked) const {
@@ -65,13 +68,14 @@ Tensor AttentionImpl::attend_to_itself(const Tensor& x, HeadMask mask, KvCache* 
   const Tensor queries = scheme_->project_queries(x, first);
   Memory memory = scheme_->remember(x, first);
   if (cache != nullptr) memory = cache->append(memory);
-  return attend_and_merge(ask(queries, std::move(memory), with_slopes(std::move(mask), x)));
+  return attend_and_merge(ask(x, queries, std::move(memory), own_mask(std::move(mask), x)));
 }
 
 Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache) const {
   HS_CHECK(!mask.causal, "cross-attention has no causal order");
   HS_CHECK(!scheme_->options().rotary && !scheme_->options().alibi,
            "rotary and ALiBi positions order one sequence; cross-attention has two");
+  HS_CHECK(!scheme_->options().window, "a local window is about distances in one sequence; cross-attention has two");
   Memory memory;
   if (cache != nullptr && !cache->empty()) {
     memory = cache->contents();
@@ -85,7 +89,7 @@ Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvC
   // Queries do not see each other, so the beams of a sentence are simply more queries of it.
   const Tensor folded = x.reshape({sentences, x.size(0) / sentences * x.size(1), x.size(2)});
   const Tensor queries = scheme_->project_queries(folded, /*first=*/0);
-  const Tensor output = attend_and_merge(ask(queries, std::move(memory), mask)).view(x.sizes());
+  const Tensor output = attend_and_merge(ask(folded, queries, std::move(memory), mask)).view(x.sizes());
   if (observer_) observer_(x, mask, output);
   return output;
 }

@@ -41,8 +41,10 @@ class AttentionImpl : public Layer {
 
  private:
   Tensor attend_to_itself(const Tensor& x, HeadMask mask, KvCache* cache) const;
-  HeadMask with_slopes(HeadMask mask, const Tensor& x) const;
-  PosedAttention ask(const Tensor& queries, Memory memory, HeadMask mask) const;
+  // Adds the layer's window and its ALiBi slopes.
+  HeadMask own_mask(HeadMask mask, const Tensor& x) const;
+  // Poses what queries of x, which the scheme projected, ask of a memory.
+  PosedAttention ask(const Tensor& x, const Tensor& queries, Memory memory, HeadMask mask) const;
   Tensor attend_and_merge(const PosedAttention& asked) const;
 
   std::shared_ptr<Scheme> scheme_;

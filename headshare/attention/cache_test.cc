@@ -42,6 +42,22 @@ TEST(Cache, DecodingEqualsTheFullPass) {
   }
 }
 
+// Every kind of scaling turns queries and keys alike, whether keys are cached turned (mha) or not (skv).
+TEST(Cache, DecodingEqualsTheFullPassUnderScaledRotations) {
+  for (const RotaryScaling& scaling : rotary_scalings()) {
+    for (const std::string scheme : {"mha", "skv"}) {
+      const at::NoGradGuard no_grad;
+      const Attention layer = random_attention(
+          {.scheme = scheme, .d_model = 6, .heads = 4, .head_width = 12, .rotary = true, .rotary_scaling = scaling});
+      const Tensor x = random_tensor({2, kTokens, 6}, 41);
+      const Tensor full = layer->self(x, {.causal = true});
+      KvCache cache(kCapacity);
+      EXPECT_TRUE(same(decoded(layer, x, {3, 1, 2, 1}, {}, &cache), full));
+      EXPECT_TRUE(same(full, NaiveAttention(*layer).run(x, x, /*causal=*/true)));
+    }
+  }
+}
+
 TEST(Cache, HoldsExactlyWhatTheSchemeCosts) {
   for (const SchemeCase& one : scheme_variants()) {
     SCOPED_TRACE(one.name);
@@ -61,7 +77,7 @@ TEST(Cache, HoldsExactlyWhatTheSchemeCosts) {
 
 TEST(Cache, CrossAttentionProjectsTheMemoryOnce) {
   for (const SchemeCase& one : scheme_variants()) {
-    if (one.options.rotary || one.options.alibi) continue;
+    if (needs_one_sequence(one.options)) continue;
     SCOPED_TRACE(one.name);
     const at::NoGradGuard no_grad;
     const Attention layer = random_attention(one.options);

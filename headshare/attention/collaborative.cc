@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headshare/attention/rotary.h"
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
 
@@ -33,23 +32,22 @@ class Collaborative : public Scheme {
     return turned(mixed(normed_query(split_heads(query_->forward(x), 1))), first);  // [B, H, T, R]
   }
 
-  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
-    const Tensor bias = value_->bias.defined() ? value_->bias.view({H(), D()}) : Tensor();
-    return output_->forward(join_heads(add_value_offset(heads, bias, live)));
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
+    return output_->forward(gated(join_heads(add_value_offset(heads, value_offset(value_), live)), posed));
   }
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
     // The key is k [B, 1, S, R] and the values are v [B, H, S, D].
-    return {turned(normed_key(split_heads(key_->forward(y), 1)), first), split_heads(without_bias(value_, y), H())};
+    return {turned(normed_key(split_heads(key_->forward(y), 1)), first), split_heads(values_of(value_, y), H())};
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
   }
 
-  // The mixing vectors absorb the query's, and without rotary positions the key's too.
-  int64_t effective_norm_weights(int64_t width) const override { return options().rotary ? width : 0; }
+  // The mixing vectors absorb the query's, and where nothing turns the key's too.
+  int64_t effective_norm_weights(int64_t) const override { return turned_width(); }
 
   AttentionCost own_cost() const override {
     const int64_t parameters = 2 * E() * R() + H() * R() + 2 * E() * H() * D();
@@ -71,8 +69,7 @@ class Collaborative : public Scheme {
   }
 
   Tensor turned(const Tensor& x, int64_t first) const {
-    if (!rotary_width_) return rotated(x, first);
-    return rotate(x, first, options().rotary_base, *rotary_width_);
+    return rotated(x, first, rotary_width_.value_or(turned_width()));
   }
 
   Linear query_, key_, value_, output_;
@@ -100,6 +97,10 @@ std::string why_not(const AttentionOptions& o) {
   const CollaborativeOptions& own = o.own.get<CollaborativeOptions>();
   if (!own.rotary_width) return "";
   if (!o.rotary) return "rotary-width is about rotary positions; leave it out, or set --positions rotary";
+  if (o.rotary_dimensions) {
+    return "collaborative with a rotary-width turns whole heads, and not only some rotary-dimensions; leave one of the "
+           "two out";
+  }
   const int64_t width = *own.rotary_width;
   if (width % 2 == 0 && *o.key_width % width == 0) return "";
   return join_text("key-width must be a multiple of rotary-width, which is even: ", *o.key_width, " and ", width,

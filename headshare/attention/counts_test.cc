@@ -4,7 +4,7 @@
 
 #include "headshare/attention/gqa.h"
 #include "headshare/attention/testing.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 namespace {
@@ -145,6 +145,19 @@ TEST(Counts, EffectiveParameters) {
   // Rotary positions come between embedding and product, which keeps eK apart.
   EXPECT_EQ(effective({.scheme = "mhe_add", .rotary = true}), shared + 2 * H * D);
   EXPECT_EQ(effective({.scheme = "mhe_mul", .rotary = true}), shared + 3 * H * D / 2);
+  // Dimensions that do not turn count as without positions.
+  EXPECT_EQ(effective({.scheme = "mhe_add", .rotary = true, .rotary_dimensions = 16}), shared + H * (D + 16));
+  EXPECT_EQ(effective({.scheme = "mhe_mul", .rotary = true, .rotary_dimensions = 16}), shared + H * (D + 8));
+  EXPECT_EQ(effective({.scheme = "mha", .qk_norm = true, .rotary = true, .rotary_dimensions = 16}), 4 * E * E + D + 16);
+  // A gate comes between value and output, and a sink shares nothing that is the same for all keys.
+  const auto gated = [&](const std::string& scheme) {
+    return effective({.scheme = scheme, .gate = OutputGate::kHead});
+  };
+  EXPECT_EQ(gated("sha"), shared + E * H);
+  EXPECT_EQ(gated("mhe_add"), shared + 2 * H * D + E * H);
+  EXPECT_EQ(effective({.scheme = "mhe_add", .sinks = true}), shared + 3 * H * D + H);
+  EXPECT_EQ(effective({.scheme = "mhe_add", .gate = OutputGate::kElement, .sinks = true}),
+            shared + 3 * H * D + H + E * H * D);
 }
 
 TEST(Counts, CostIsWhatTheModuleHolds) {

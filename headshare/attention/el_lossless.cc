@@ -47,6 +47,10 @@ namespace el_lossless {
 std::string why_not(const AttentionOptions& o) {
   if (o.qk_norm)
     return "el_lossless puts keys into queries, which --qk-norm has to norm apart; leave one of the two out";
+  if (o.sinks && o.projection_bias) {
+    return "el_lossless adds the biases of keys and values after averaging, which --attention-sinks has to weigh; "
+           "leave one of the sinks and --projection-bias out";
+  }
   const std::string reason = why_not_hidden_states(o);
   return reason.empty() ? why_not_mha(o) : reason;
 }

@@ -22,8 +22,8 @@ class ElShared : public Scheme {
     return normed_query(split_heads(query_->forward(x), H()));  // [B, H, T, D]
   }
 
-  Tensor merge(const Posed&, const Tensor& heads, const Tensor&) const override {
-    return output_->forward(join_heads(heads));
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor&) const override {
+    return output_->forward(gated(join_heads(heads), posed));
   }
 
  protected:
@@ -99,7 +99,10 @@ std::shared_ptr<Scheme> make(const AttentionOptions& options) {
 }
 
 std::string why_not(const AttentionOptions& o) {
-  if (o.own.get<ElSharedOptions>().averaged_values) return "";
+  if (o.own.get<ElSharedOptions>().averaged_values) {
+    if (o.gate == OutputGate::kNone) return "";
+    return "--averaged-values has no output projection that a gate could stand before; leave --output-gate out";
+  }
   if (o.heads * *o.head_width == o.d_model) return why_not_hidden_states(o);
   return join_text("el_shared cuts the model width into heads: ", o.heads, " heads x ", *o.head_width,
                    " must equal d-model ", o.d_model, "; leave --head-width at auto");

@@ -41,7 +41,8 @@ Tensor by_formula(const AttentionImpl& layer, const Tensor& x) {
     return o.projection_bias ? product + p.at(name + ".bias") : product;  // [T, width]
   };
   const auto turned = [&](const Tensor& t) {
-    return o.rotary ? rotate(t.unsqueeze(0).unsqueeze(0), 0, o.rotary_base)[0][0] : t;
+    const RotaryAngles angles{0, t.size(0), t.size(1), t.size(1), o.rotary_base};
+    return o.rotary ? rotate(t.unsqueeze(0).unsqueeze(0), angles)[0][0] : t;
   };
   const int64_t T = x.size(1), width = kHeadWidth + kTurnedWidth;
   const Tensor queries = projected("query"), kept = projected("latent");

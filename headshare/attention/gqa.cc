@@ -25,19 +25,17 @@ Tensor Gqa::project_queries(const Tensor& x, int64_t first) const {
 
 Memory Gqa::project_memory(const Tensor& y, int64_t first) const {
   return {rotated(normed_key(split_heads(key_->forward(y), counts_.key)), first),
-          split_heads(without_bias(value_, y), counts_.value)};
+          split_heads(values_of(value_, y), counts_.value)};
 }
 
 HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory, Form) const {
   return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
 }
 
-Tensor Gqa::merge(const Posed&, const Tensor& heads, const Tensor& live) const {
-  Tensor bias;
-  if (value_->bias.defined()) {
-    bias = value_->bias.view({counts_.value, D()}).repeat_interleave(H() / counts_.value, 0);
-  }
-  return output_->forward(join_heads(add_value_offset(heads, bias, live)));
+Tensor Gqa::merge(const Posed& posed, const Tensor& heads, const Tensor& live) const {
+  Tensor bias = value_offset(value_);
+  if (bias.defined()) bias = bias.repeat_interleave(H() / counts_.value, 0);
+  return output_->forward(gated(join_heads(add_value_offset(heads, bias, live)), posed));
 }
 
 // Heads that read the same maps are one head, whose output maps add up. Where all heads compare the same, what they do
@@ -45,8 +43,8 @@ Tensor Gqa::merge(const Posed&, const Tensor& heads, const Tensor& live) const {
 AttentionCost Gqa::own_cost() const {
   const int64_t comparisons = E() * D() * (counts_.query + counts_.key), values = E() * D() * counts_.value;
   const int64_t parameters = comparisons + values + E() * H() * D();
-  const bool one_comparison = counts_.query == 1 && counts_.key == 1 && !heads_differ();
-  const int64_t outputs = E() * D() * (heads_differ() ? H() : distinct_heads());
+  const bool one_comparison = counts_.query == 1 && counts_.key == 1 && !outputs_differ();
+  const int64_t outputs = E() * D() * (outputs_differ() ? H() : distinct_heads());
   const int64_t after = one_comparison ? std::min(values + outputs, E() * E()) : values + outputs;
   return {.parameters = parameters,
           .effective = comparisons + after,

@@ -1,9 +1,10 @@
 // These tests rewrite one scheme as another (docs/mathematics.md#identities), by copying weights.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "headshare/attention/gqa.h"
 #include "headshare/attention/mhe_options.h"
 #include "headshare/attention/testing.h"
+#include "headshare/base/testing.h"
 
 namespace headshare {
 namespace {
@@ -179,10 +180,19 @@ TEST(Identities, CollaborativeScaleDoesNotFollowItsWidth) {
 
 TEST(Identities, ElLosslessIsMhaWithTheSameWeights) {
   for (const int64_t R : {kH * kD, kH}) {
-    for (const bool content : {false, true}) {
+    for (const int bits : {0, 1, 2, 4, 7}) {
       AttentionOptions options = options_of("mha");
       options.key_width = R;
-      options.content_bias = content;
+      options.content_bias = (bits & 1) != 0;
+      if ((bits & 2) != 0) options.gate = OutputGate::kElement;
+      options.sinks = (bits & 4) != 0;
+      if (options.sinks) {
+        options.projection_bias = true;
+        options.scheme = "el_lossless";
+        EXPECT_THAT(error_message([&] { resolve(options); }), testing::HasSubstr("--attention-sinks has to weigh"));
+        options.scheme = "mha";
+        options.projection_bias = false;
+      }
       const Attention mha = random_attention(options, 1);
       options.scheme = "el_lossless";
       const Attention lossless = random_attention(options, 2);

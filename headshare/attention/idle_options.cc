@@ -5,7 +5,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 namespace {
@@ -15,7 +15,8 @@ std::vector<std::string> options_read_by(const SchemeRecord& scheme) {
   std::vector<std::string> names = scheme.reads;
   AttentionOptions options;
   if (scheme.options.fields != nullptr) {
-    for (const Field& one : scheme.options.fields(options)) names.push_back(one.name);
+    const std::vector<std::string> own = names_of(scheme.options.fields(options));
+    names.insert(names.end(), own.begin(), own.end());
   }
   return names;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/idle_option.h"
+#include "headshare/base/options/idle_option.h"
 
 namespace headshare {
 

@@ -21,17 +21,15 @@ Tensor Mha::project_queries(const Tensor& x, int64_t first) const {
 }
 
 Memory Mha::project_memory(const Tensor& y, int64_t first) const {
-  return {rotated(normed_key(split_heads(key_->forward(y), H())), first), split_heads(without_bias(value_, y), H())};
+  return {rotated(normed_key(split_heads(key_->forward(y), H())), first), split_heads(values_of(value_, y), H())};
 }
 
 HeadProblem Mha::pose(const Tensor& queries, const Memory& memory, Form) const {
   return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
 }
 
-Tensor Mha::value_bias() const { return value_->bias.defined() ? value_->bias.view({H(), D()}) : Tensor(); }
-
-Tensor Mha::merge(const Posed&, const Tensor& heads, const Tensor& live) const {
-  return output_->forward(join_heads(add_value_offset(heads, value_bias(), live)));
+Tensor Mha::merge(const Posed& posed, const Tensor& heads, const Tensor& live) const {
+  return output_->forward(gated(join_heads(add_value_offset(heads, value_offset(value_), live)), posed));
 }
 
 AttentionCost Mha::own_cost() const {

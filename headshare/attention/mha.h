@@ -20,7 +20,6 @@ class Mha : public Scheme {
   AttentionCost own_cost() const override;
 
   int64_t R() const { return *options().key_width; }
-  Tensor value_bias() const;  // [H, D] or undefined
 
   Linear query_, key_, value_, output_;
 };

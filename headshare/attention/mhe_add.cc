@@ -2,7 +2,8 @@
 //   q_h = q + eQ_h, k_h = k + eK_h, v_h = v + eV_h; cache: shared k, v: 2 D per token
 // Without rotary positions eK adds the same to a whole row of scores, which softmax deletes, and eQ
 // adds eQ_h . k_j: one shared score matrix plus a bias per (head, key). The rows of softmax sum to
-// one, so eV is added after averaging.
+// one, so eV is added after averaging. A sink does not share what is the same for a whole row: beside one, each head
+// has its own query, key and value.
 #include <ATen/ATen.h>
 
 #include "headshare/attention/schemes.h"
@@ -16,28 +17,31 @@ class MheAdd : public SingleHead {
   explicit MheAdd(const AttentionOptions& options)
       : SingleHead(options),
         query_embedding_(head_embedding("query_embedding", Role::kLearned)),
-        key_embedding_(head_embedding("key_embedding", options.rotary ? Role::kLearned : Role::kInert)),
+        key_embedding_(
+            head_embedding("key_embedding", options.rotary || options.sinks ? Role::kLearned : Role::kInert)),
         value_embedding_(head_embedding("value_embedding", Role::kLearned)) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
     const Tensor query = normed_query(split_heads(query_->forward(x), 1));  // [B, 1, T, D]
-    return options().rotary ? rotated(query + query_embedding_.unsqueeze(1), first) : query;
+    return is_folded() ? query : rotated(query + query_embedding_.unsqueeze(1), first);
   }
 
-  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
-    const Tensor offset = value_->bias.defined() ? value_embedding_ + value_->bias : value_embedding_;  // [H, D]
-    return output_->forward(join_heads(add_value_offset(heads, offset, live)));
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
+    Tensor offset;  // [H, D]
+    if (!options().sinks) offset = value_->bias.defined() ? value_embedding_ + value_->bias : value_embedding_;
+    return output_->forward(gated(join_heads(add_value_offset(heads, offset, live)), posed));
   }
 
  protected:
   Memory project_memory(const Tensor& y, int64_t) const override { return shared_memory(y); }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
-    if (!options().rotary) {
+    if (is_folded()) {
       return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1], .query_shift = query_embedding_};
     }
     const Tensor keys = rotated(memory[0] + key_embedding_.unsqueeze(1), /*first=*/0);  // [B, H, S, D]
-    return {.heads = H(), .query = queries, .key = keys, .value = memory[1]};
+    const Tensor values = options().sinks ? memory[1] + value_embedding_.unsqueeze(1) : memory[1];
+    return {.heads = H(), .query = queries, .key = keys, .value = values};
   }
 
   AttentionCost own_cost() const override {
@@ -47,11 +51,16 @@ class MheAdd : public SingleHead {
   }
 
  private:
-  // eV is an output bias. eQ is absorbed by a content bias, u_h = W_K eQ_h, and eK by softmax, unless
-  // rotary positions come in between.
+  // Tells whether one shared score matrix and a bias per (head, key) are what the heads compare.
+  bool is_folded() const { return !options().rotary && !options().sinks; }
+
+  // eV is an output bias, unless a gate or a sink weighs it. eQ is absorbed by a content bias, u_h = W_K eQ_h, and eK
+  // by softmax, unless rotary positions turn these dimensions in between, or for eK a sink.
   int64_t effective_embeddings() const {
-    if (options().rotary) return 2 * H() * D();
-    return options().content_bias ? 0 : H() * D();
+    const int64_t query = options().content_bias ? turned_width() : D();
+    const int64_t key = options().sinks ? D() : turned_width();
+    const int64_t value = options().sinks || is_gated() ? D() : 0;
+    return H() * (query + key + value);
   }
 
   Tensor query_embedding_, key_embedding_, value_embedding_;  // [H, D]

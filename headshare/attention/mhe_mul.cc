@@ -26,10 +26,11 @@ class MheMul : public SingleHead {
     return query * (factor(query_embedding_) * factor(key_embedding_));  // [B, H, T, D]
   }
 
-  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
     const Tensor scale = factor(value_embedding_);  // [H, 1, D]
-    const Tensor bias = value_->bias.defined() ? value_->bias * scale.squeeze(1) : Tensor();
-    return output_->forward(join_heads(add_value_offset(heads * scale, bias, live)));
+    Tensor bias = value_offset(value_);
+    if (bias.defined()) bias = bias * scale.squeeze(1);
+    return output_->forward(gated(join_heads(add_value_offset(heads * scale, bias, live)), posed));
   }
 
  protected:
@@ -46,7 +47,7 @@ class MheMul : public SingleHead {
   AttentionCost own_cost() const override {
     // O absorbs eV, and eQ and eK count as their product. Rotary positions mix the two dimensions of a
     // pair in between: then only a factor per pair is common to both.
-    const int64_t mixing = options().rotary ? 3 * H() * D() / 2 : H() * D();
+    const int64_t mixing = H() * (D() + turned_width() / 2);
     return {.parameters = shared_parameters() + 3 * H() * D(),
             .effective = shared_parameters() + mixing,
             .cache_elements = 2 * D()};

@@ -15,6 +15,16 @@ const EnumNames<DropoutMaskKind>& dropout_mask_names() {
   return names;
 }
 
+namespace {
+
+const EnumNames<OutputGate>& output_gate_names() {
+  static const EnumNames<OutputGate> names = {
+      {OutputGate::kNone, "none"}, {OutputGate::kHead, "head"}, {OutputGate::kElement, "element"}};
+  return names;
+}
+
+}  // namespace
+
 Fields fields(AttentionOptions& o) {
   Fields list = {
       field("head-width", &o.head_width, "width of one head; auto: d-model / heads", {.min = 1, .max = 1 << 16}),
@@ -26,6 +36,14 @@ Fields fields(AttentionOptions& o) {
       field("content-bias", &o.content_bias, "a learned score per (head, key token), in any scheme"),
       field("qk-norm", &o.qk_norm,
             "RMS norms over each query and key before they are compared, with a weight per dimension", {.since = 4}),
+      field("output-gate", &o.gate,
+            "a gate that the layer's input opens and closes on what heads found: one number per head, or per element",
+            output_gate_names(), {.since = 11}),
+      field("attention-sinks", &o.sinks,
+            "a learned score per head of a key without a value, so that heads may look away", {.since = 11}),
+      field("local-window", &o.window,
+            "how many tokens a token sees on either side of itself (in a decoder: before it); auto: all",
+            {.min = 1, .max = 1 << 24, .since = 12}),
   };
   for (const auto& scheme : scheme_records()) {
     if (scheme->options.fields != nullptr) append(&list, scheme->options.fields(o));
@@ -38,11 +56,41 @@ Fields fields(AttentionOptions& o) {
   return list;
 }
 
+Fields rotary_fields(AttentionOptions& o) {
+  Fields list = {
+      field("rotary-base", &o.rotary_base, "base of the rotary frequencies", {.min = 1, .aliases = {"rope-theta"}}),
+      field("rotary-dimensions", &o.rotary_dimensions,
+            "dimensions of each head that rotary positions turn, the last ones; auto: all",
+            {.min = 2, .max = 1 << 20, .aliases = {"rotary-dim"}, .since = 12}),
+  };
+  append(&list, fields(o.rotary_scaling));
+  return list;
+}
+
 namespace {
 
-void check_sizes(const AttentionOptions& o, const SchemeRecord& scheme) {
+// Resolves the options that only rotary positions give a meaning.
+void resolve_rotary(const SchemeRecord& scheme, AttentionOptions* o) {
+  if (!o->rotary) {
+    o->rotary_scaling = {};
+    o->rotary_dimensions.reset();
+    return;
+  }
+  o->rotary_scaling = resolve(o->rotary_scaling, o->rotary_base);
+  if (!o->rotary_dimensions) return;
+  HS_CHECK(scheme.rotated_width == nullptr, scheme.name,
+           " chooses itself which dimensions turn; leave --rotary-dimensions out");
+  const int64_t turned = *o->rotary_dimensions, width = compared_width(*o);
+  HS_CHECK(turned >= 2 && turned % 2 == 0 && turned <= width, "rotary-dimensions must be even and at most the ", width,
+           " in which a query is compared with a key, not ", turned, "; choose --rotary-dimensions among them");
+  if (turned == width) o->rotary_dimensions.reset();
+}
+
+void resolve_with_scheme(const SchemeRecord& scheme, AttentionOptions* options) {
+  AttentionOptions& o = *options;
   const std::string reason = scheme.why_not == nullptr ? "" : scheme.why_not(o);
   HS_CHECK(reason.empty(), reason);
+  resolve_rotary(scheme, &o);
   const int64_t width = rotated_width(o);
   HS_CHECK(!o.rotary || width % 2 == 0, "rotary positions need an even key width, not ", width,
            "; change --head-width or --key-width");
@@ -65,7 +113,7 @@ AttentionOptions resolve(AttentionOptions o) {
   for (const auto& one : scheme_records()) {
     if (one->options.fill_in != nullptr) one->options.fill_in(&o);
   }
-  check_sizes(o, scheme);
+  resolve_with_scheme(scheme, &o);
   if (!o.scale) o.scale = 1.0 / std::sqrt(static_cast<double>(*o.head_width));
   return o;
 }

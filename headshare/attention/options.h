@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/field.h"
-#include "headshare/base/own_options.h"
+#include "headshare/attention/rotary_scaling.h"
+#include "headshare/base/options/field.h"
+#include "headshare/base/options/own_options.h"
 
 namespace headshare {
 
@@ -19,36 +20,49 @@ enum class DropoutMaskKind { kPerHead, kShared };
 
 const EnumNames<DropoutMaskKind>& dropout_mask_names();
 
+// An output gate multiplies what heads found by numbers between 0 and 1, one for each head or for each of its elements.
+enum class OutputGate { kNone, kHead, kElement };
+
 struct AttentionOptions {
   std::string scheme = "mha";              // a SchemeRecord::name
   int64_t d_model = 256;                   // E
   int64_t heads = 4;                       // H
   std::optional<int64_t> head_width = {};  // D; default E / H
   std::optional<int64_t> key_width = {};   // R, for mha (default H D) and collaborative (default E / 2, even)
-  std::optional<double> scale = {};  // s; default 1 / sqrt(D); narrowed mha sqrt(H / R), collaborative sqrt(H / E)
-  bool projection_bias = false;      // on queries, keys, values and output: all schemes or none
-  bool content_bias = false;         // u_h: every scheme's option (docs/mathematics.md#content-bias)
-  bool qk_norm = false;              // RMS norms over each query and key before they are compared
-  OwnOptions own = {};               // of single schemes: own.get<GqaOptions>()
-  double attention_dropout = 0;      // on the attention weights, in training
+  std::optional<double> scale = {};     // s; default 1 / sqrt(D); narrowed mha sqrt(H / R), collaborative sqrt(H / E)
+  bool projection_bias = false;         // on queries, keys, values and output: all schemes or none
+  bool content_bias = false;            // u_h: every scheme's option (docs/mathematics.md#content-bias)
+  bool qk_norm = false;                 // RMS norms over each query and key before they are compared
+  OutputGate gate = OutputGate::kNone;  // heads times sigmoid(x W_G + b_G), before O (docs/mathematics.md#gates)
+  bool sinks = false;  // each head may look at a key of value 0, whose score it learns (docs/mathematics.md#sinks)
+  std::optional<int64_t> window = {};  // a token sees so many to either side (docs/mathematics.md#windows); default all
+  OwnOptions own = {};                 // of single schemes: own.get<GqaOptions>()
+  double attention_dropout = 0;        // on the attention weights, in training
   DropoutMaskKind attention_dropout_mask = DropoutMaskKind::kPerHead;
-  // The model sets these, not the user:
-  bool rotary = false;  // positions are rotated into queries and keys
-  double rotary_base = 10000;
-  bool alibi = false;              // scores fall with distance, by a slope per head
-  double init_deviation = 0.02;    // projections start from N(0, this^2)
-  double output_deviation = 0.02;  // the output projection, which GPT-2 starts smaller
+  // The model sets these; the user sets the base, the scaling and the dimensions (rotary_fields()):
+  bool rotary = false;                            // positions are rotated into queries and keys
+  double rotary_base = 10000;                     // of the frequencies
+  RotaryScaling rotary_scaling = {};              // slows the rotation down
+  std::optional<int64_t> rotary_dimensions = {};  // so many dimensions turn, the last of each head; default all
+  bool alibi = false;                             // scores fall with distance, by a slope per head
+  double init_deviation = 0.02;                   // projections start from N(0, this^2)
+  double output_deviation = 0.02;                 // the output projection, which GPT-2 starts smaller
 };
 
 // Returns the options that a user sets, with those of every scheme. Sizes (d-model, heads) belong to the model's list.
 Fields fields(AttentionOptions& options);
+
+// Returns the options of rotary positions, which a user sets, too.
+Fields rotary_fields(AttentionOptions& options);
 
 // Fills in every default and checks that the sizes fit together; throws Error with the numbers and
 // the way out.
 AttentionOptions resolve(AttentionOptions options);
 
 // Tells whether a key bias can reach the output at all: softmax deletes what is constant along a row, and only rotating
-// or norming the key afterwards makes it differ from key to key.
-inline bool key_bias_matters(const AttentionOptions& options) { return options.rotary || options.qk_norm; }
+// or norming the key afterwards makes it differ from key to key. A sink does not share what is constant among keys.
+inline bool key_bias_matters(const AttentionOptions& options) {
+  return options.rotary || options.qk_norm || options.sinks;
+}
 
 }  // namespace headshare

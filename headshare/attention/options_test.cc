@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "headshare/attention/attention.h"
+#include "headshare/attention/collaborative.h"
 #include "headshare/attention/gqa.h"
 #include "headshare/attention/mhe_options.h"
 #include "headshare/attention/scheme_record.h"
@@ -80,6 +81,26 @@ TEST(AttentionOptions, ImpossibleSizesNameBothNumbersAndTheWayOut) {
   EXPECT_THAT(refusal({.scheme = "collaborative", .key_width = 5, .rotary = true}), HasSubstr("not 5"));
 }
 
+TEST(AttentionOptions, APartOfAHeadTurns) {
+  for (const int64_t wrong : {-2, 0, 3, 18}) {
+    EXPECT_THAT(refusal({.d_model = 64, .heads = 4, .rotary = true, .rotary_dimensions = wrong}),
+                AllOf(HasSubstr("at most the 16"), HasSubstr("--rotary-dimensions")));
+  }
+  EXPECT_EQ(rotated_width(resolve({.d_model = 64, .heads = 4, .rotary = true, .rotary_dimensions = 6})), 6);
+  EXPECT_EQ(rotated_width(resolve({.d_model = 60, .heads = 4, .rotary = true, .rotary_dimensions = 6})), 6) << "of 15";
+  EXPECT_THAT(refusal({.scheme = "collaborative",
+                       .own = CollaborativeOptions{.rotary_width = 4},
+                       .rotary = true,
+                       .rotary_dimensions = 2}),
+              AllOf(HasSubstr("rotary-width"), HasSubstr("leave one of the two out")));
+  // A checkpoint carries neither what says nothing nor what nobody reads.
+  EXPECT_FALSE(resolve({.d_model = 64, .heads = 4, .rotary = true, .rotary_dimensions = 16}).rotary_dimensions);
+  const AttentionOptions still =
+      resolve({.rotary_scaling = {.kind = RotaryScalingKind::kLinear, .factor = 2}, .rotary_dimensions = 6});
+  EXPECT_FALSE(still.rotary_dimensions);
+  EXPECT_EQ(still.rotary_scaling, RotaryScaling());
+}
+
 TEST(AttentionOptions, ElSchemesRefuseRotaryPositions) {
   for (const std::string scheme : {"el_shared", "el_lossless"}) {
     EXPECT_THAT(refusal({.scheme = scheme, .rotary = true}),
@@ -105,7 +126,7 @@ TEST(AttentionOptions, SchemesAreReadByName) {
 // Sets a field to another value than it has.
 void change(const Field& field) {
   const nlohmann::json before = field.value();
-  for (const char* text : {"true", "1", "2", "0.5", "0.25", "shared"}) {
+  for (const char* text : {"true", "1", "2", "0.5", "0.25", "shared", "head"}) {
     try {
       field.parse(text);
     } catch (const Error&) {

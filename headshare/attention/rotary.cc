@@ -5,6 +5,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,21 +28,54 @@ struct Turns {
   Tensor cosine, sine;  // [T, D / 2]
 };
 
-Turns turns_of(const RotaryAngles& of, const at::TensorOptions& options) {
-  const auto wide = options.dtype(at::kDouble).requires_grad(false);
-  const Tensor exponent = at::arange(of.period / 2, wide) * (-2.0 / static_cast<double>(of.period));
-  const Tensor frequency = at::pow(of.base, exponent).repeat({of.width / of.period});              // [D / 2]
-  const Tensor angle = at::arange(of.first, of.first + of.tokens, wide).unsqueeze(1) * frequency;  // [T, D / 2]
-  return {angle.cos().to(options.dtype()), angle.sin().to(options.dtype())};
+// Returns the share of each pair that keeps its speed under llama3: 0 where it turns less often within the original
+// context than one number of times, 1 where more often than another.
+Tensor llama3_shares(const RotaryScaling& scaling, const Tensor& frequencies) {
+  const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
+  const double turns =
+      static_cast<double>(*scaling.original_context) / (2 * std::numbers::pi);  // of a pair with the frequency 1
+  return ((frequencies * turns - low) / (high - low)).clamp(0, 1);
 }
 
-// Returns the turns on the CPU, in float32. All layers ask for the same angles in turns, so each thread keeps the last
-// ones.
+// Returns the pair, a real number, that turns `times` within C tokens.
+double pair_of_turns(double times, const RotaryScaling& scaling, int64_t width, double base) {
+  const double context = static_cast<double>(*scaling.original_context);
+  return static_cast<double>(width) * std::log(context / (times * 2 * std::numbers::pi)) / (2 * std::log(base));
+}
+
+// Returns the share of each pair that keeps its speed under yarn: 1 up to the pair of beta_fast, 0 from that of
+// beta_slow on. The ends of the ramp are cut as transformers does it, the upper one at the last dimension and not at
+// the last pair.
+Tensor yarn_shares(const RotaryScaling& scaling, const Tensor& frequencies, int64_t width, double base) {
+  double first = pair_of_turns(scaling.beta_fast, scaling, width, base);
+  double last = pair_of_turns(scaling.beta_slow, scaling, width, base);
+  if (scaling.truncate) first = std::floor(first), last = std::ceil(last);
+  first = std::max(first, 0.0);
+  last = std::min(last, static_cast<double>(width - 1));
+  if (first == last) last += 0.001;  // the ramp is divided by the difference
+  return 1 - ((at::arange(width / 2, frequencies.options()) - first) / (last - first)).clamp(0, 1);
+}
+
+Turns turns_of(const RotaryAngles& of, const at::TensorOptions& options) {
+  const auto wide = options.dtype(at::kDouble).requires_grad(false);
+  const RotaryFrequencies one = rotary_frequencies(of.period, of.base, of.scaling, wide);
+  const Tensor frequency = one.frequencies.repeat({of.width / of.period});                         // [D / 2]
+  const Tensor angle = at::arange(of.first, of.first + of.tokens, wide).unsqueeze(1) * frequency;  // [T, D / 2]
+  return {(angle.cos() * one.factor).to(options.dtype()), (angle.sin() * one.factor).to(options.dtype())};
+}
+
+// Returns the turns on the CPU, in float32. Layers ask for the same angles, or for two in turns where local and global
+// layers differ, so each thread keeps the last two.
 const Turns& float_turns(const RotaryAngles& angles) {
-  thread_local std::optional<std::pair<RotaryAngles, Turns>> last;
-  const c10::InferenceMode for_training_too(false);  // what is kept outlives the mode of its first call
-  if (!last || last->first != angles) last = {angles, turns_of(angles, at::TensorOptions(at::kFloat))};
-  return last->second;
+  using Kept = std::pair<RotaryAngles, Turns>;
+  thread_local std::array<std::optional<Kept>, 2> kept;  // the older one first
+  const c10::InferenceMode for_training_too(false);      // kept turns outlive the mode of their first call
+  if (kept[0] && kept[0]->first == angles) std::swap(kept[0], kept[1]);
+  if (!kept[1] || kept[1]->first != angles) {
+    kept[0] = std::move(kept[1]);
+    kept[1] = Kept(angles, turns_of(angles, at::TensorOptions(at::kFloat)));
+  }
+  return kept[1]->second;
 }
 
 template <class T>
@@ -108,26 +144,34 @@ class CpuRotate : public torch::autograd::Function<CpuRotate> {
   }
 };
 
-// Turns the last angles.width dimensions.
-Tensor turn_last(const Tensor& x, const RotaryAngles& angles) {
+}  // namespace
+
+RotaryFrequencies rotary_frequencies(int64_t width, double base, const RotaryScaling& scaling,
+                                     const at::TensorOptions& options) {
+  const Tensor exponent = at::arange(width / 2, options.dtype(at::kDouble)) * (-2.0 / static_cast<double>(width));
+  const Tensor plain = at::pow(base, exponent);
+  const auto slowed = [&](const Tensor& kept) { return plain * (kept + (1 - kept) / *scaling.factor); };
+  switch (scaling.kind) {
+    case RotaryScalingKind::kNone:
+      return {plain};
+    case RotaryScalingKind::kLinear:
+      return {plain / *scaling.factor};
+    case RotaryScalingKind::kLlama3:
+      return {slowed(llama3_shares(scaling, plain))};
+    case RotaryScalingKind::kYarn:
+      return {slowed(yarn_shares(scaling, plain, width, base)), *scaling.attention_factor};
+  }
+  throw Error("unknown scaling of a rotation");
+}
+
+Tensor rotate(const Tensor& x, const RotaryAngles& angles) {
   HS_DCHECK(angles.period % 2 == 0 && angles.width % angles.period == 0 && angles.width <= x.size(3));
+  HS_DCHECK(angles.tokens == x.size(2));
   if (has_rotary(x)) {
     const Turns& turns = float_turns(angles);
     return CpuRotate::apply(x, turns.cosine, turns.sine);
   }
   return plainly_turned(x, turns_of(angles, x.options()));
-}
-
-}  // namespace
-
-Tensor rotate(const Tensor& x, int64_t first, double base) { return rotate(x, first, base, x.size(3)); }
-
-Tensor rotate(const Tensor& x, int64_t first, double base, int64_t period) {
-  return turn_last(x, {first, x.size(2), x.size(3), period, base});
-}
-
-Tensor rotate_last(const Tensor& x, int64_t first, double base, int64_t width) {
-  return turn_last(x, {first, x.size(2), width, width, base});
 }
 
 Tensor rotary_pass(const Tensor& x, const RotaryAngles& angles, bool back) {

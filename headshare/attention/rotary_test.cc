@@ -6,8 +6,17 @@
 
 namespace headshare {
 namespace {
+namespace rotary_test {
 
 constexpr double kBase = 10000;
+
+Tensor rotate(const Tensor& x, int64_t first, double base, int64_t period) {
+  return headshare::rotate(x, {first, x.size(2), x.size(3), period, base});
+}
+Tensor rotate(const Tensor& x, int64_t first, double base) { return rotate(x, first, base, x.size(3)); }
+Tensor rotate_last(const Tensor& x, int64_t first, double base, int64_t width) {
+  return headshare::rotate(x, {first, x.size(2), width, width, base});
+}
 
 TEST(Rotary, TurnsPairsByTheFormula) {
   const Tensor x = random_tensor({2, 3, 5, 6}, 1);
@@ -114,5 +123,42 @@ TEST(Rotary, TakesNoTokens) {
   }
 }
 
+// Cosines and sines have the factor of yarn: what turns is longer, what does not stays, and the gradient has it, too.
+TEST(Rotary, TheAttentionFactorIsOnWhatTurns) {
+  const RotaryScaling scaling = {
+      .kind = RotaryScalingKind::kYarn, .factor = 4, .original_context = 64, .beta_fast = 9, .attention_factor = 1.5};
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Tensor x = heads_of(type).clone().requires_grad_(), weights = heads_of(type).flip(3);
+    const RotaryAngles angles{5, x.size(2), 12, 12, kBase, scaling};
+    const Tensor turned = headshare::rotate(x, angles);
+    const double rounding = type == at::kFloat ? 1e-6 : 1e-14;
+    EXPECT_TRUE(close(turned.slice(3, 28).norm(2, {3}), 1.5 * x.slice(3, 28).norm(2, {3}), rounding * 10));
+    EXPECT_TRUE(at::equal(turned.slice(3, 0, 28), x.slice(3, 0, 28)));
+    (turned * weights).sum().backward();
+    EXPECT_TRUE(at::equal(x.grad(), rotary_pass(weights, angles, /*back=*/true)));
+    // The gradient is the transposed map: <R x, w> = <x, R' w>.
+    EXPECT_NEAR((x * x.grad()).sum().item<double>(), (turned * weights).sum().item<double>(), rounding * 1000);
+  }
+}
+
+// Threads keep the last two angles, in float.
+TEST(Rotary, AnglesOfAnotherScalingAreOthers) {
+  const Tensor x = heads_of(at::kFloat);
+  const auto scaled = [&](double factor) {
+    const RotaryScaling scaling{.kind = RotaryScalingKind::kLinear, .factor = factor};
+    return headshare::rotate(x,
+                             {.first = 5, .tokens = 9, .width = 40, .period = 40, .base = kBase, .scaling = scaling});
+  };
+  const Tensor plain = rotate(x, 5, kBase), slow = scaled(2), slower = scaled(3);
+  EXPECT_FALSE(at::equal(plain, slow));
+  EXPECT_FALSE(at::equal(slow, slower));
+  for (int turn = 0; turn < 3; ++turn) {  // as local and global layers ask in turns
+    EXPECT_TRUE(at::equal(scaled(2), slow));
+    EXPECT_TRUE(at::equal(scaled(3), slower));
+  }
+  EXPECT_TRUE(at::equal(rotate(x, 5, kBase), plain));
+}
+
+}  // namespace rotary_test
 }  // namespace
 }  // namespace headshare

@@ -2,22 +2,21 @@
 
 #include <ATen/ATen.h>
 
+#include "headshare/attention/qk_norm.h"
 #include "headshare/attention/rotary.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
 
 namespace headshare {
-namespace {
-
-constexpr double kNormEpsilon = 1e-6;  // of queries and keys, as models with such norms have it
-
-}  // namespace
 
 Scheme::Scheme(AttentionOptions resolved)
-    : options_(std::move(resolved)), rotated_width_(options_.rotary ? rotated_width(options_) : 0) {
+    : options_(std::move(resolved)), turned_width_(options_.rotary ? rotated_width(options_) : 0) {
   if (options_.qk_norm) {
-    query_norm_ = register_module("query_norm", make_norm(NormKind::kRms, compared_width(options_), kNormEpsilon));
-    key_norm_ = register_module("key_norm", make_norm(NormKind::kRms, compared_width(options_), kNormEpsilon));
+    query_norm_ = register_module("query_norm", make_norm(NormKind::kRms, compared_width(options_), kQkNormEpsilon));
+    key_norm_ = register_module("key_norm", make_norm(NormKind::kRms, compared_width(options_), kQkNormEpsilon));
   }
+  if (is_gated()) gate_ = projection("gate", options_.gate == OutputGate::kHead ? H() : H() * D());
+  if (options_.sinks) sinks_ = declare("sinks", {H()}, Init::constant(0), Decay::kNo);
   if (options_.content_bias) content_bias_ = declare("content_bias", {H(), E()}, Init::constant(0), Decay::kNo);
 }
 
@@ -44,9 +43,12 @@ Posed Scheme::posed(const Tensor& queries, Memory memory, Form form) const {
   Posed posed{.problem = pose(queries, memory, form), .form = form};
   posed.problem.key_bias = bias;
   posed.problem.scale = scale();
+  posed.problem.sinks = sinks_;
   if (heads_differ()) posed.problem.heads = H();
   return posed;
 }
+
+Tensor Scheme::gate(const Tensor& x) const { return is_gated() ? gate_->forward(x).sigmoid() : Tensor(); }
 
 AttentionCost Scheme::cost() const {
   AttentionCost total = own_cost();
@@ -55,6 +57,9 @@ AttentionCost Scheme::cost() const {
     total.effective += H() * E();
     total.cache_elements += H();
   }
+  const int64_t own = (is_gated() ? gate_->weight.numel() : 0) + (options_.sinks ? H() : 0);
+  total.parameters += own;
+  total.effective += own;
   if (options_.qk_norm) {
     const int64_t width = compared_width(options_);
     total.parameters += 2 * width;
@@ -90,14 +95,28 @@ Tensor Scheme::join_heads(const Tensor& x) {
   return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-Tensor Scheme::rotated(const Tensor& x, int64_t first) const {
-  return options_.rotary ? rotate_last(x, first, options_.rotary_base, rotated_width_) : x;
+Tensor Scheme::rotated(const Tensor& x, int64_t first) const { return rotated(x, first, turned_width_); }
+
+Tensor Scheme::rotated(const Tensor& x, int64_t first, int64_t period) const {
+  if (!options_.rotary) return x;
+  return rotate(x, {.first = first,
+                    .tokens = x.size(2),
+                    .width = turned_width_,
+                    .period = period,
+                    .base = options_.rotary_base,
+                    .scaling = options_.rotary_scaling});
 }
 
 Tensor Scheme::normed_query(const Tensor& x) const { return query_norm_ == nullptr ? x : query_norm_->forward(x); }
 Tensor Scheme::normed_key(const Tensor& x) const { return key_norm_ == nullptr ? x : key_norm_->forward(x); }
 
-Tensor Scheme::without_bias(const Linear& linear, const Tensor& x) { return linear_map(x, linear->weight); }
+Tensor Scheme::values_of(const Linear& linear, const Tensor& y) const {
+  return options_.sinks ? linear->forward(y) : linear_map(y, linear->weight);
+}
+
+Tensor Scheme::value_offset(const Linear& linear) const {
+  return options_.sinks || !linear->bias.defined() ? Tensor() : linear->bias.view({-1, D()});
+}
 
 Tensor Scheme::add_value_offset(const Tensor& heads, const Tensor& offset, const Tensor& live) {
   if (!offset.defined()) return heads;
@@ -106,9 +125,19 @@ Tensor Scheme::add_value_offset(const Tensor& heads, const Tensor& offset, const
   return heads + added * live.to(heads.scalar_type()).unsqueeze(1).unsqueeze(3);
 }
 
-std::shared_ptr<Scheme> in_double(const Scheme& scheme) {
+Tensor Scheme::gated(const Tensor& joined, const Posed& posed) const {
+  HS_DCHECK(posed.gate.defined() == is_gated(), "a problem is merged with the gate of its layer");
+  if (!is_gated()) return joined;
+  if (options_.gate == OutputGate::kElement) return joined * posed.gate;
+  const Tensor heads = joined.view({joined.size(0), joined.size(1), H(), D()});
+  return (heads * posed.gate.unsqueeze(3)).view(joined.sizes());
+}
+
+std::shared_ptr<Scheme> in_double(const Scheme& scheme) { return in_double(scheme, scheme.options()); }
+
+std::shared_ptr<Scheme> in_double(const Scheme& scheme, const AttentionOptions& options) {
   const at::NoGradGuard no_grad;
-  const std::shared_ptr<Scheme> copy = make_scheme(scheme.options());
+  const std::shared_ptr<Scheme> copy = make_scheme(options);
   const std::vector<Declared> from = declared_parameters(scheme);
   if (!from.empty()) copy->to(from.front().tensor.device());
   copy->to(at::kDouble);

@@ -31,6 +31,7 @@ enum class Form {
 struct Posed {
   HeadProblem problem;
   Form form = Form::kManyQueries;
+  Tensor gate = {};  // Scheme::gate() of what the queries are projected from
 };
 
 class Scheme : public Layer {
@@ -53,8 +54,13 @@ class Scheme : public Layer {
   // Poses the same problem in the form that the caller names.
   Posed posed(const Tensor& queries, Memory memory, Form form) const;
 
-  // Merges the solution of a posed problem, heads [B, H or 1, T, Dv] -> [B, T, E]. `live` [B or 1, T] (undefined: all)
-  // marks the queries that saw a key: value biases and embeddings are added to those only, after averaging and dropout.
+  // Returns what multiplies the heads' elements for x [B, T, E], each between 0 and 1: [B, T, H] or [B, T, H D];
+  // undefined without an output gate.
+  Tensor gate(const Tensor& x) const;
+
+  // Merges the solution of a posed problem, whose gate is set where the layer has one, heads [B, H or 1, T, Dv] -> [B,
+  // T, E]. `live` [B or 1, T] (undefined: all) marks the queries that saw a key: value biases and embeddings are added
+  // to those only, after averaging and dropout.
   virtual Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const = 0;
 
   AttentionCost cost() const;
@@ -71,8 +77,12 @@ class Scheme : public Layer {
   int64_t H() const { return options_.heads; }
   int64_t D() const { return *options_.head_width; }
   double scale() const { return *options_.scale; }
-  // Tells whether heads differ: a content bias or ALiBi sets them apart even where one query and key serve all of them.
-  bool heads_differ() const { return options_.content_bias || options_.alibi; }
+  // Tells whether heads differ: a content bias, ALiBi or sinks set them apart even where one query and key serve all of
+  // them.
+  bool heads_differ() const { return options_.content_bias || options_.alibi || options_.sinks; }
+  bool is_gated() const { return options_.gate != OutputGate::kNone; }
+  // Tells whether what is merged differs: gates set heads apart that found the same.
+  bool outputs_differ() const { return heads_differ() || is_gated(); }
 
   // Returns a projection from the model width, with the options' bias and start.
   Linear projection(const std::string& name, int64_t out);
@@ -89,21 +99,31 @@ class Scheme : public Layer {
   // are normed as they are projected: what a head adds or multiplies by comes after.
   Tensor normed_query(const Tensor& x) const;
   Tensor normed_key(const Tensor& x) const;
-  // Counts the weights of the two norms that nothing else can absorb; `width` is that of one norm. Scores without
-  // rotary positions know only the product of the two.
-  virtual int64_t effective_norm_weights(int64_t width) const { return options_.rotary ? 2 * width : width; }
+  // Counts the weights of the two norms that nothing else can absorb; `width` is that of one norm. Where nothing turns,
+  // scores know only the product of the two.
+  virtual int64_t effective_norm_weights(int64_t width) const { return width + turned_width_; }
 
-  // Rotates when the options say so: the last dimensions of each vector, as many as SchemeRecord::rotated_width says.
+  // Rotates when the options say so: the last dimensions of each vector, as many as turned_width() says.
   Tensor rotated(const Tensor& x, int64_t first) const;
-  // Returns x W^T without the bias, for biases that are inert or are added after averaging.
-  static Tensor without_bias(const Linear& linear, const Tensor& x);
+  // Rotates by the frequencies of `period` dimensions again and again.
+  Tensor rotated(const Tensor& x, int64_t first, int64_t period) const;
+  // Counts the dimensions that rotary positions turn (SchemeRecord::rotated_width); 0 without such positions.
+  int64_t turned_width() const { return turned_width_; }
+  // The weights of the keys sum to one, so a value bias is added after averaging. Beside a sink they sum to less: then
+  // the values have their bias before, and value_offset(), [maps, D], is undefined.
+  Tensor values_of(const Linear& linear, const Tensor& y) const;
+  Tensor value_offset(const Linear& linear) const;
   // Returns heads [B, H, T, Dv] + offset [H or 1, Dv] at live queries; an undefined offset adds nothing.
   static Tensor add_value_offset(const Tensor& heads, const Tensor& offset, const Tensor& live);
+  // Multiplies joined heads [B, T, H D] by the gate of the problem, where there is one.
+  Tensor gated(const Tensor& joined, const Posed& posed) const;
 
  private:
   AttentionOptions options_;
-  int64_t rotated_width_;       // 0 without rotary positions
+  int64_t turned_width_;
   Tensor content_bias_;         // u: [H, E]
+  Tensor sinks_;                // [H], undefined without sinks
+  Linear gate_ = nullptr;       // E -> H or H D; null without a gate
   Norm query_norm_, key_norm_;  // null without qk_norm
 };
 
@@ -112,5 +132,7 @@ std::shared_ptr<Scheme> make_scheme(const AttentionOptions& resolved);
 
 // Returns a copy that computes in double, where the scheme's parameters are, and not in training.
 std::shared_ptr<Scheme> in_double(const Scheme& scheme);
+// Returns the same parameters under other options, resolved, which ask for the same parameters.
+std::shared_ptr<Scheme> in_double(const Scheme& scheme, const AttentionOptions& options);
 
 }  // namespace headshare

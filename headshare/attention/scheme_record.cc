@@ -5,8 +5,8 @@
 
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/base/record_list.h"
 
 namespace headshare {
@@ -78,7 +78,7 @@ int64_t compared_width(const AttentionOptions& o) {
 
 int64_t rotated_width(const AttentionOptions& o) {
   const SchemeRecord& scheme = scheme_record(o.scheme);
-  return scheme.rotated_width == nullptr ? compared_width(o) : scheme.rotated_width(o);
+  return scheme.rotated_width == nullptr ? o.rotary_dimensions.value_or(compared_width(o)) : scheme.rotated_width(o);
 }
 
 Field scheme_field(std::string* target, const std::string& help) {

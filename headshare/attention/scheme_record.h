@@ -65,7 +65,8 @@ struct SchemeRecord {
   // Returns the width in which a query is compared with a key; null: the head width.
   std::function<int64_t(const AttentionOptions& resolved)> compared_width = nullptr;
 
-  // Counts the dimensions, the last ones of what is compared, that rotary positions turn; null: all.
+  // Counts the dimensions, the last ones of what is compared, that rotary positions turn; null: all, or as many as
+  // AttentionOptions::rotary_dimensions says, which other schemes refuse.
   std::function<int64_t(const AttentionOptions& resolved)> rotated_width = nullptr;
 
   // Names the sizes that only this scheme has, for people: "2 groups"; null: none.

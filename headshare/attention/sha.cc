@@ -17,10 +17,12 @@ class Sha : public SingleHead {
     return rotated(normed_query(split_heads(query_->forward(x), 1)), first);  // [B, 1, T, D]
   }
 
-  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
-    const Tensor bias = value_->bias.defined() ? value_->bias.unsqueeze(0) : Tensor();
-    const Tensor joined = join_heads(add_value_offset(heads, bias, live));
-    if (heads.size(1) > 1) return output_->forward(joined);  // as many as O has blocks: nothing to fold
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
+    const Tensor found = add_value_offset(heads, value_offset(value_), live);
+    if (outputs_differ() || found.size(1) > 1) {  // as many as O has blocks: nothing to fold
+      return output_->forward(gated(join_heads(found.expand({-1, H(), -1, -1})), posed));
+    }
+    const Tensor joined = join_heads(found);
     // Tiling one head is the same as adding up the blocks of O: [E, H D] -> [E, D].
     const Tensor folded = output_->weight.view({E(), H(), D()}).sum(1);
     return linear_map(joined, folded, output_->bias);
@@ -40,7 +42,7 @@ class Sha : public SingleHead {
   AttentionCost own_cost() const override {
     const int64_t folded = 4 * E() * D();
     return {.parameters = shared_parameters(),
-            .effective = heads_differ() ? shared_parameters() : folded,
+            .effective = outputs_differ() ? shared_parameters() : folded,
             .cache_elements = 2 * D()};
   }
 };

@@ -19,7 +19,7 @@ class SingleHead : public Scheme {
  protected:
   // Returns k, v: [B, 1, S, D]; the key is unrotated, for schemes that change it per head before rotating.
   Memory shared_memory(const Tensor& y) const {
-    return {normed_key(split_heads(key_->forward(y), 1)), split_heads(without_bias(value_, y), 1)};
+    return {normed_key(split_heads(key_->forward(y), 1)), split_heads(values_of(value_, y), 1)};
   }
 
   int64_t shared_parameters() const { return 3 * E() * D() + E() * H() * D(); }

@@ -20,19 +20,20 @@ class SharedKeyValue : public Scheme {
     return rotated(normed_query(split_heads(query_->forward(x), H())), first);  // [B, H, T, D]
   }
 
-  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
-    return output_->forward(join_heads(add_value_offset(heads, bias(), live)));
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
+    return output_->forward(gated(join_heads(add_value_offset(heads, value_offset(key_value_), live)), posed));
   }
 
  protected:
   // The values must stay as they are, so keys are normed and turned when they are read.
   Memory project_memory(const Tensor& y, int64_t) const override {
-    return {split_heads(without_bias(key_value_, y), H())};  // [B, H, S, D]
+    return {split_heads(values_of(key_value_, y), H())};  // [B, H, S, D]
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     Tensor keys = memory[0];
-    if (key_bias_matters(options()) && bias().defined()) keys = keys + bias().unsqueeze(1);
+    const Tensor bias = value_offset(key_value_);
+    if (key_bias_matters(options()) && bias.defined()) keys = keys + bias.unsqueeze(1);
     keys = rotated(normed_key(keys), /*first=*/0);
     return {.heads = H(), .query = queries, .key = keys, .value = memory[0]};
   }
@@ -43,8 +44,6 @@ class SharedKeyValue : public Scheme {
   }
 
  private:
-  Tensor bias() const { return key_value_->bias.defined() ? key_value_->bias.view({H(), D()}) : Tensor(); }
-
   Linear query_, key_value_, output_;
 };
 
@@ -60,15 +59,14 @@ class SharedQueryKey : public Scheme {
     return rotated(normed_query(split_heads(query_key_->forward(x), H())), first);  // [B, H, T, D]
   }
 
-  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
-    const Tensor bias = value_->bias.defined() ? value_->bias.view({H(), D()}) : Tensor();
-    return output_->forward(join_heads(add_value_offset(heads, bias, live)));
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
+    return output_->forward(gated(join_heads(add_value_offset(heads, value_offset(value_), live)), posed));
   }
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
     return {rotated(normed_key(split_heads(query_key_->forward(y), H())), first),
-            split_heads(without_bias(value_, y), H())};
+            split_heads(values_of(value_, y), H())};
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {

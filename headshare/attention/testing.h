@@ -144,16 +144,64 @@ inline const SchemeFormula& scheme_formula(const std::string& scheme) {
   return found->second;
 }
 
-// Lists every scheme with the options that change its formula, and its usual ones with normed queries and keys.
+// Returns the frequency of pair `i` of `width` dimensions, written as transformers 5 has it: a case for each wavelength
+// under llama3, a mixture of two frequencies under yarn.
+inline double formula_frequency(const RotaryScaling& s, double base, int64_t width, int64_t i) {
+  const double tau = 2 * std::acos(-1.0), W = static_cast<double>(width);
+  const double plain = 1 / std::pow(base, 2 * static_cast<double>(i) / W);
+  const double context = static_cast<double>(s.original_context.value_or(0));
+  if (s.kind == RotaryScalingKind::kLinear) return plain / *s.factor;
+  if (s.kind == RotaryScalingKind::kLlama3) {
+    const double wavelength = tau / plain, low = s.low_frequency_factor, high = s.high_frequency_factor;
+    if (wavelength < context / high) return plain;
+    if (wavelength > context / low) return plain / *s.factor;
+    const double smooth = (context / wavelength - low) / (high - low);
+    return (1 - smooth) * plain / *s.factor + smooth * plain;
+  }
+  if (s.kind == RotaryScalingKind::kYarn) {
+    const auto pair_of = [&](double turns) { return W * std::log(context / (turns * tau)) / (2 * std::log(base)); };
+    double low = pair_of(s.beta_fast), high = pair_of(s.beta_slow);
+    if (s.truncate) low = std::floor(low), high = std::ceil(high);
+    low = low < 0 ? 0 : low;
+    high = high > W - 1 ? W - 1 : high;
+    if (low == high) high += 0.001;
+    const double ramp = (static_cast<double>(i) - low) / (high - low);
+    const double mixed = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+    return plain / *s.factor * mixed + plain * (1 - mixed);
+  }
+  return plain;
+}
+
+// Returns a scaling of each kind that slows down some pairs of a few dimensions more than others.
+inline std::vector<RotaryScaling> rotary_scalings() {
+  return {{},
+          {.kind = RotaryScalingKind::kLinear, .factor = 3},
+          {.kind = RotaryScalingKind::kLlama3, .factor = 8, .original_context = 64},
+          {.kind = RotaryScalingKind::kYarn, .factor = 4, .original_context = 64, .beta_fast = 9},
+          {.kind = RotaryScalingKind::kYarn,
+           .factor = 4,
+           .original_context = 90,
+           .beta_fast = 6,
+           .beta_slow = 0.5,
+           .attention_factor = 1.25,
+           .truncate = false}};
+}
+
+// Lists every scheme with the options that change its formula, and its usual ones with normed queries and keys, with a
+// gate and with sinks.
 inline std::vector<SchemeCase> scheme_cases() {
   std::vector<SchemeCase> cases;
   for (const std::string& scheme : scheme_names()) {
     const std::vector<SchemeCase>& own = scheme_formula(scheme).cases;
     cases.insert(cases.end(), own.begin(), own.end());
-    SchemeCase normed = own.front();
-    normed.name += "_qk_norm";
-    normed.options.qk_norm = true;
-    if (is_trained(scheme)) cases.push_back(normed);
+    if (!is_trained(scheme)) continue;
+    const auto add = [&](const std::string& suffix, const std::function<void(AttentionOptions*)>& change) {
+      cases.push_back({own.front().name + suffix, own.front().options});
+      change(&cases.back().options);
+    };
+    add("_qk_norm", [](AttentionOptions* o) { o->qk_norm = true; });
+    add("_gate", [](AttentionOptions* o) { o->gate = OutputGate::kElement; });
+    add("_sinks", [](AttentionOptions* o) { o->gate = OutputGate::kHead, o->sinks = true; });
   }
   return cases;
 }
@@ -168,6 +216,45 @@ inline bool is_impossible(const AttentionOptions& options) {
   return false;
 }
 
+// Lists every scheme that takes rotary positions, with scaled ones that turn a part of each head.
+inline std::vector<SchemeCase> scaled_rotary_variants() {
+  std::vector<SchemeCase> variants;
+  for (const std::string& scheme : scheme_names()) {
+    if (!is_trained(scheme)) continue;
+    SchemeCase one = scheme_formula(scheme).cases.front();
+    AttentionOptions& options = one.options;
+    options.head_width = 6;
+    if (scheme_record(scheme).shares_key_width) options.key_width = 6;
+    options.rotary = true;
+    options.rotary_dimensions = 4;
+    options.rotary_scaling = rotary_scalings().back();
+    if (is_impossible(options)) continue;
+    one.name += "_scaled";
+    variants.push_back({one.name + "+rotary", options});
+    options.projection_bias = options.content_bias = true;
+    variants.push_back({one.name + "+biases+content+rotary", options});
+  }
+  return variants;
+}
+
+// Lists every scheme with a window that hides most of what tests have.
+inline std::vector<SchemeCase> window_variants() {
+  std::vector<SchemeCase> variants;
+  for (const std::string& scheme : scheme_names()) {
+    SchemeCase one = scheme_formula(scheme).cases.front();
+    one.name += "_window+all";
+    one.options.window = 2;
+    one.options.projection_bias = one.options.content_bias = one.options.alibi = true;
+    variants.push_back(one);
+  }
+  return variants;
+}
+
+// Tells whether such a layer attends within one sequence alone, where positions and distances have a meaning.
+inline bool needs_one_sequence(const AttentionOptions& options) {
+  return options.rotary || options.alibi || options.window;
+}
+
 // Lists every scheme with every legal mixture of biases and positions.
 inline std::vector<SchemeCase> scheme_variants() {
   std::vector<SchemeCase> variants;
@@ -180,6 +267,9 @@ inline std::vector<SchemeCase> scheme_variants() {
       options.alibi = (bits & 4) != 0;
       options.rotary = (bits & 8) != 0;
       if ((options.rotary && options.alibi) || (options.rotary && is_impossible(options))) continue;
+      // Gates and sinks meet no biases and positions, or all that go together: the mixtures between would take minutes.
+      const bool extended = options.sinks || options.gate != OutputGate::kNone;
+      if (extended && bits != 0 && bits != 7 && bits != 11) continue;
       if (options.projection_bias) variant.name += "+biases";
       if (options.content_bias) variant.name += "+content";
       if (options.alibi) variant.name += "+alibi";
@@ -187,6 +277,8 @@ inline std::vector<SchemeCase> scheme_variants() {
       variants.push_back(variant);
     }
   }
+  for (const SchemeCase& one : scaled_rotary_variants()) variants.push_back(one);
+  for (const SchemeCase& one : window_variants()) variants.push_back(one);
   return variants;
 }
 
@@ -207,17 +299,19 @@ class NaiveAttention {
   }
 
  private:
-  // Turns row t by position t: pairs (i, i + D/2) by the angle t * base^(-2i/D).
+  // Turns row t by position t: of the last W dimensions, pairs (i, i + W/2) by the angle t * base^(-2i/W), or slower.
   Tensor turned(const Tensor& x) const {
-    const int64_t D = x.size(1);
+    const int64_t D = x.size(1), W = o_.rotary_dimensions.value_or(D);
+    const double factor = o_.rotary_scaling.attention_factor.value_or(1);
     std::vector<Tensor> rows;
     for (int64_t t = 0; t < x.size(0); ++t) {
-      Tensor turn = at::zeros({D, D}, at::kDouble);
-      for (int64_t i = 0; i < D / 2; ++i) {
-        const double angle = static_cast<double>(t) * std::pow(o_.rotary_base, -2.0 * static_cast<double>(i) / D);
-        turn[i][i] = turn[i + D / 2][i + D / 2] = std::cos(angle);
-        turn[i][i + D / 2] = -std::sin(angle);
-        turn[i + D / 2][i] = std::sin(angle);
+      Tensor turn = at::eye(D, at::kDouble);
+      for (int64_t i = D - W; i < D - W / 2; ++i) {
+        const double angle =
+            static_cast<double>(t) * formula_frequency(o_.rotary_scaling, o_.rotary_base, W, i - (D - W));
+        turn[i][i] = turn[i + W / 2][i + W / 2] = factor * std::cos(angle);
+        turn[i][i + W / 2] = -factor * std::sin(angle);
+        turn[i + W / 2][i] = factor * std::sin(angle);
       }
       rows.push_back(turn.to(x.scalar_type()).mv(x[t]));
     }
@@ -225,12 +319,13 @@ class NaiveAttention {
   }
 
   // Returns 1 where query i sees key j.
-  static Tensor sight(int64_t T, int64_t S, bool causal, const Tensor& visible, at::TensorOptions options) {
+  Tensor sight(int64_t T, int64_t S, bool causal, const Tensor& visible, at::TensorOptions options) const {
     Tensor sight = at::ones({T, S}, options);
     for (int64_t i = 0; i < T; ++i) {
       for (int64_t j = 0; j < S; ++j) {
         const bool hidden = visible.defined() && !visible[j].item<bool>();
-        if (hidden || (causal && j > i + S - T)) sight[i][j] = 0;
+        const bool far = o_.window && std::abs(i + S - T - j) > *o_.window;
+        if (hidden || far || (causal && j > i + S - T)) sight[i][j] = 0;
       }
     }
     return sight;
@@ -257,8 +352,10 @@ class NaiveAttention {
       scores = scores * *o_.scale;
       if (o_.alibi) scores = scores - distances(T, S, options) * alibi_slopes(o_.heads)[h];
       const Tensor weights = scores.exp() * seen;
-      const Tensor sum = weights.sum(1, /*keepdim=*/true);
+      Tensor sum = weights.sum(1, /*keepdim=*/true);
+      if (layer_.has("sinks")) sum = sum + layer_.parameter("sinks")[h].exp() * (sum > 0);
       heads.push_back((weights / (sum + (sum == 0))).matmul(one.v));
+      if (layer_.has("gate.weight")) heads[h] = heads[h] * layer_.own("gate", h, x).sigmoid();
     }
     return formula_.merge == nullptr ? layer_.affine("output", at::cat(heads, 1)) : formula_.merge(layer_, heads);
   }

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/proc.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/base/testing.h"
 
 namespace headshare {

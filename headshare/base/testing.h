@@ -13,7 +13,7 @@
 #include <string>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 
 namespace headshare {
 

@@ -127,7 +127,7 @@ TEST_F(AddedFamilyTest, IsComparedLikeAnyOther) {
   for (const CellPlan& plan : plan_cells(options, *experiment)) {
     // The process of a cell reads its options in this way.
     const CellPlan read = plan_from_json(to_json(plan), "plan.json");
-    const Cell cell = run_cell(read, *experiment, home.path(), at::kCPU, silent, kNeverStop);
+    const Cell cell = run_cell(read, *experiment, place_in(home.path(), read), at::kCPU, silent, kNeverStop);
     EXPECT_EQ(cell.options.at("modulus"), 3);
     EXPECT_EQ(cell.quality, cell.test_loss);
     EXPECT_LT(cell.test_loss, cell.curve.front().validation_loss);

@@ -22,7 +22,7 @@ struct WaveOptions : TransformerOptions {
 
 Fields fields(WaveOptions& o) {
   Fields list = fields(static_cast<TransformerOptions&>(o));
-  list.push_back(field("channels", &o.channels, "numbers at each time", {.min = 1}));
+  list.push_back(field("wave-channels", &o.channels, "numbers at each time", {.min = 1}));
   return list;
 }
 
@@ -182,7 +182,7 @@ class WaveFamily : public TaskFamily {
   std::string learns() const override { return "to tell waves apart"; }
   std::string heading() const override { return "Waves"; }
   Fields fields(TaskOptions& options) const override {
-    return {field("channels", &options.own<WaveTaskOptions>().channels, "numbers at each time", {.min = 1})};
+    return {field("wave-channels", &options.own<WaveTaskOptions>().channels, "numbers at each time", {.min = 1})};
   }
   void set_defaults(const TaskOptions&, TaskOptions* options, TrainOptions*) const override {
     options->model.attention = {.d_model = 16, .heads = 2};
@@ -220,14 +220,14 @@ TEST_F(AddedInputsTest, AreLearntAndComparedAndTheirModelsLoad) {
   const TemporaryDirectory home;
   ComparisonOptions options = waves();
   Fields list = fields(options);
-  set_field(list, "channels", "2", "--channels");
+  set_field(list, "wave-channels", "2", "--wave-channels");
   check_comparison(options);
   const auto experiment = open_experiment(options);
   Observer silent;
   for (const CellPlan& plan : plan_cells(options, *experiment)) {
     const CellPlan read = plan_from_json(to_json(plan), "plan.json");
-    const Cell cell = run_cell(read, *experiment, home.path(), at::kCPU, silent, kNeverStop);
-    EXPECT_EQ(cell.options.at("channels"), 2);
+    const Cell cell = run_cell(read, *experiment, place_in(home.path(), read), at::kCPU, silent, kNeverStop);
+    EXPECT_EQ(cell.options.at("wave-channels"), 2);
     EXPECT_EQ(cell.quality, 1) << plan.key.variant;  // every wave is classified correctly
     EXPECT_GT(cell.attention_memory_bytes, 0);
     EXPECT_EQ(cell.decoding_tokens_per_second, 0);
@@ -270,7 +270,7 @@ TEST(AddedKindTest, IsKnownOnlyWhileItIsAdded) {
   initialise(*model, 1);
   save_model(path, model, nullptr);
   EXPECT_THAT(error_message([&] { read_options(path); }),
-              HasSubstr("the kind of model is \"wave-reader\"; this headshare knows \"encoder\" and"));
+              HasSubstr("the kind of model is \"wave-reader\"; this headshare knows \"encoder\","));
   const AddedModelKind added(kind_of<WaveOptions>());
   EXPECT_EQ(read_options(path).kind().name(), "wave-reader");
   EXPECT_THAT(error_message([] { AddedModelKind(kind_of<WaveOptions>()); }), HasSubstr("wave-reader already"));

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "headshare/attention/schemes.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/comparison.h"
 #include "headshare/compare/testing.h"
@@ -129,7 +129,7 @@ class AddedSchemeTest : public testing::Test {
       results.planned.push_back(plan.key);
       // The process of a cell reads its options in this way.
       const CellPlan read = plan_from_json(to_json(plan), "plan.json");
-      results.cells.push_back(run_cell(read, *experiment, home_.path(), at::kCPU, silent, kNeverStop));
+      results.cells.push_back(run_cell(read, *experiment, place_in(home_.path(), read), at::kCPU, silent, kNeverStop));
     }
     return results;
   }

@@ -4,11 +4,12 @@
 #include <optional>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/proc.h"
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/models/noted_weights.h"
 #include "headshare/report/results/results_json.h"
 #include "headshare/report/statistics/comparability.h"
 #include "headshare/train/file_observers.h"
@@ -91,10 +92,11 @@ void take_result(const TrainResult& result, Cell* cell) {
   cell->training_tokens_per_second = result.tokens_per_second;
 }
 
-TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observer& observer,
+TrainResult train(const CellPlan& plan, Task& task, const CellPlace& place, Observer& observer,
                   const std::function<bool()>& stop_requested) {
+  const fs::path& home = place.own;
   RunDirectory run(home);
-  Trainer trainer(task, plan.options.train, run, {&observer}, stop_requested);
+  Trainer trainer(task, plan.options.train, run, {&observer}, stop_requested, place.processes);
   const std::optional<int64_t> resumed_after = trainer.resume();
   if (!resumed_after) run.clear();
   const auto metrics = make_jsonl_observer(home / "metrics.jsonl", resumed_after);
@@ -109,6 +111,24 @@ TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observ
   return result;
 }
 
+void check_teacher_weights(const CellPlan& plan) {
+  const std::string& teacher = plan.options.own<TextOptions>().distillation.teacher;
+  if (!teacher.empty()) check_planned_weights(plan, kTeacherWeights, find_checkpoint(teacher));
+}
+
+// Computes this process's share of a cell that process 0 works on.
+void train_along(const CellPlan& plan, const Experiment& experiment, const CellPlace& place, c10::Device device,
+                 const std::function<bool()>& stop_requested) {
+  if (plan.weights_of) return;  // nothing is trained
+  check_planned_data(plan, kWholeData, experiment.subject().fingerprint);
+  check_teacher_weights(plan);
+  const Trial trial = open_trial(experiment, plan.options, device);
+  RunDirectory run(place.own, /*looks_on=*/true);
+  Trainer trainer(*trial.task, plan.options.train, run, {}, stop_requested, place.processes);
+  trainer.resume();
+  trainer.run();
+}
+
 // Measures how fast the model decodes; encoders do not decode and get no figures.
 void measure_decoding(const Trial& trial, Cell* cell) {
   const WaitMeter machine = watch_machine();
@@ -119,15 +139,18 @@ void measure_decoding(const Trial& trial, Cell* cell) {
   cell->decoding_context = speed->context;
 }
 
-Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
+Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const CellPlace& place, c10::Device device,
                   Observer& observer, const std::function<bool()>& stop_requested) {
+  const fs::path& home = place.own;
   Cell cell{.key = plan.key};
+  const Subject subject = experiment.subject();
+  check_planned_data(plan, kWholeData, subject.fingerprint);
+  check_teacher_weights(plan);
   const Trial trial = open_trial(experiment, plan.options, device);
   const WaitMeter machine = watch_machine();
-  const TrainResult result = train(plan, *trial.task, home, observer, stop_requested);
+  const TrainResult result = train(plan, *trial.task, place, observer, stop_requested);
   take_result(result, &cell);
   cell.waited.training = machine.share();
-  const Subject subject = experiment.subject();
   cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps),
                           compares_loss(subject) ? "" : subject.measure);
   cell.model = (fs::path("cells") / plan.directory() / "checkpoints" / "best").string();
@@ -141,8 +164,10 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
 }
 
 // Gives the weights of `trained` to another scheme: its quality is computed again, its training is not.
-Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, const Cell& trained,
+Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const CellPlace& place, const Cell& trained,
                     c10::Device device, Observer& observer) {
+  const Subject subject = experiment.subject();
+  check_planned_data(plan, kWholeData, subject.fingerprint);
   Cell cell = trained;
   cell.key = plan.key;
   cell.weights_of = plan.weights_of->variant;
@@ -152,10 +177,10 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   cell.attention_memory_bytes = 0;
   cell.peak_memory_bytes = 0;
   const Trial trial = open_trial(experiment, plan.options, device);
-  load_weights(*trial.task, home / trained.model);
+  load_weights(*trial.task, place.home / trained.model);
   cell.size = measure(trial.options);
   cell.options = resolved_options(plan.options, trial.options);
-  score(*trial.task, experiment.subject(), observer, cell_home(home, plan.key), &cell);
+  score(*trial.task, subject, observer, place.own, &cell);
   measure_decoding(trial, &cell);
   return cell;
 }
@@ -169,27 +194,50 @@ Cell read_cell(const fs::path& path) {
 
 fs::path cell_home(const fs::path& home, const CellKey& key) { return home / "cells" / cell_directory(key); }
 
+bool is_finished(const fs::path& home, const CellKey& key) { return path_exists(cell_home(home, key) / kCellFile); }
+
 std::optional<Cell> finished_cell(const fs::path& home, const CellKey& key) {
-  const fs::path path = cell_home(home, key) / "cell.json";
-  if (!fs::exists(path)) return {};
-  return read_cell(path);
+  if (!is_finished(home, key)) return {};
+  return read_cell(cell_home(home, key) / kCellFile);
 }
 
-Cell run_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
+void check_planned_data(const CellPlan& plan, const std::string& what, const std::string& fingerprint) {
+  const auto planned = plan.data.find(what);
+  if (planned == plan.data.end() || planned->second.empty()) return;
+  if (planned->second == fingerprint) return;
+  throw OtherData(join_text("the data ", what.empty() ? "" : "of " + what + " ",
+                            "that this machine reads is not that of the plan: its fingerprint is ", fingerprint,
+                            ", planned was ", planned->second,
+                            "; give this machine the same files under the same names, or plan again"));
+}
+
+void check_planned_weights(const CellPlan& plan, const std::string& what, const fs::path& checkpoint) {
+  if (plan.data.contains(what)) check_planned_data(plan, what, weights_fingerprint(checkpoint));
+}
+
+void write_cell(const CellPlace& place, Cell* cell) {
+  cell->machine = place.machine;
+  write_file(place.own / kCellFile, to_json(*cell).dump(2) + "\n");
+}
+
+Cell run_cell(const CellPlan& plan, const Experiment& experiment, const CellPlace& place, c10::Device device,
               Observer& observer, const std::function<bool()>& stop_requested) {
-  const fs::path own = cell_home(home, plan.key);
   Cell cell;
-  if (plan.weights_of) {
-    const std::optional<Cell> trained = finished_cell(home, *plan.weights_of);
-    HS_CHECK(trained, "needs the weights of ", plan.weights_of->variant, ", which was not trained");
-    make_directories(own);
-    cell = rewritten_cell(plan, experiment, home, *trained, device, observer);
-  } else {
-    cell = trained_cell(plan, experiment, own, device, observer, stop_requested);
+  if (!leads(place.processes)) {
+    train_along(plan, experiment, place, device, stop_requested);
+    return cell;
   }
-  write_file(own / "cell.json", to_json(cell).dump(2) + "\n");
+  if (plan.weights_of) {
+    const std::optional<Cell> trained = finished_cell(place.home, *plan.weights_of);
+    HS_CHECK(trained, "needs the weights of ", plan.weights_of->variant, ", which was not trained");
+    make_directories(place.own);
+    cell = rewritten_cell(plan, experiment, place, *trained, device, observer);
+  } else {
+    cell = trained_cell(plan, experiment, place, device, observer, stop_requested);
+  }
+  write_cell(place, &cell);
   // The best model stays; the optimizer's moments, three times its size, are not needed any more.
-  RunDirectory run(own);
+  RunDirectory run(place.own);
   for (const char* kind : {"step", "stopped"}) run.drop(kind);
   return cell;
 }

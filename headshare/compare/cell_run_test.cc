@@ -24,7 +24,7 @@ std::vector<Cell> run_all(const ComparisonOptions& options, const fs::path& home
   Observer silent;
   std::vector<Cell> cells;
   for (const CellPlan& plan : plan_cells(options, *experiment)) {
-    cells.push_back(run_cell(plan, *experiment, home, at::kCPU, silent, kNeverStop));
+    cells.push_back(run_cell(plan, *experiment, place_in(home, plan), at::kCPU, silent, kNeverStop));
   }
   return cells;
 }
@@ -183,10 +183,11 @@ TEST(RunCellTest, AStoppedCellGoesOnToTheSameResult) {
   const CellPlan plan = plan_cells(options, *experiment).front();
   Observer silent;
   int64_t asked = 0;
-  EXPECT_THROW(run_cell(plan, *experiment, home / "stopped", at::kCPU, silent, [&] { return ++asked == 3; }),
-               Interrupted);
+  EXPECT_THROW(
+      run_cell(plan, *experiment, place_in(home / "stopped", plan), at::kCPU, silent, [&] { return ++asked == 3; }),
+      Interrupted);
   EXPECT_FALSE(finished_cell(home / "stopped", plan.key));
-  const Cell resumed = run_cell(plan, *experiment, home / "stopped", at::kCPU, silent, kNeverStop);
+  const Cell resumed = run_cell(plan, *experiment, place_in(home / "stopped", plan), at::kCPU, silent, kNeverStop);
   EXPECT_EQ(resumed.test_loss, whole.test_loss);
   EXPECT_EQ(resumed.blocks, whole.blocks);
   EXPECT_EQ(resumed.curve.size(), whole.curve.size());
@@ -198,8 +199,9 @@ TEST(RunCellTest, ElLosslessNeedsTheWeightsOfMha) {
   const auto experiment = open_experiment(options);
   const CellPlan plan = plan_cells(options, *experiment).back();
   Observer silent;
-  EXPECT_THAT(error_message([&] { run_cell(plan, *experiment, home.path(), at::kCPU, silent, kNeverStop); }),
-              HasSubstr("mha, which was not trained"));
+  EXPECT_THAT(
+      error_message([&] { run_cell(plan, *experiment, place_in(home.path(), plan), at::kCPU, silent, kNeverStop); }),
+      HasSubstr("mha, which was not trained"));
 }
 
 // An evaluation of a diverged model becomes no point of the curve and causes no other error.

@@ -37,7 +37,7 @@ double estimated_seconds(const std::vector<CellPlan>& plans, const fs::path& hom
                          const std::function<CellTime(const ComparisonOptions& cell)>& measure) {
   std::vector<const CellPlan*> left;
   for (const CellPlan& plan : plans) {
-    const bool finished = !home.empty() && fs::exists(cell_home(home, plan.key) / "cell.json");
+    const bool finished = !home.empty() && is_finished(home, plan.key);
     if (!plan.weights_of && !finished) left.push_back(&plan);
   }
   double total = 0;

@@ -54,7 +54,7 @@ TEST_F(EstimateTest, MeasuresEachVariantOnceWhereItIsWorthIt) {
 
 TEST_F(EstimateTest, CountsWhatIsLeftToDo) {
   Observer silent;
-  run_cell(plans_[0], *experiment_, home_.path(), at::kCPU, silent, kNeverStop);
+  run_cell(plans_[0], *experiment_, place_in(home_.path(), plans_[0]), at::kCPU, silent, kNeverStop);
   EXPECT_EQ(estimate(10), 100 + 2 * 200);
 }
 

@@ -1,7 +1,7 @@
 // The options of a comparison must make sense together, which these functions check.
 #pragma once
 
-#include "headshare/base/idle_option.h"
+#include "headshare/base/options/idle_option.h"
 #include "headshare/compare/options.h"
 
 namespace headshare {

@@ -2,9 +2,11 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/variants.h"
 #include "headshare/models/noted_weights.h"
@@ -43,15 +45,22 @@ std::string commands_so_far(const ComparisonCall& call) {
 }  // namespace
 
 OutputMark comparison_mark(const fs::path& home) {
-  return OutputMark(home, {.verb = "compare",
-                           .what = "a comparison",
-                           .names = {kResolvedFile, "cells", "results.json", "results.csv", "cells.csv", "tasks.csv",
-                                     "report.html", "table.tex", "tokenizer.json", kTeacherFile},
-                           .unmistakable = {kKeptInputs}});
+  return OutputMark(
+      home, {.verb = "compare",
+             .what = "a comparison",
+             .names = {kResolvedFile, "cells", kPlanFolder, kJobsFolder, "results.json", "results.csv", "cells.csv",
+                       "tasks.csv", "report.html", "table.tex", "tokenizer.json", kTeacherFile},
+             .unmistakable = {kKeptInputs}});
 }
 
 void check_directory(const ComparisonCall& call) {
-  comparison_mark(call.out).check();
+  const OutputMark mark = comparison_mark(call.out);
+  mark.check();
+  for (const char* name : {kPlanFolder, kJobsFolder}) {  // an earlier headshare did not give these names
+    HS_CHECK(!mark.begun() || mark.owns(name) || !path_exists(call.out / name), (call.out / name).string(),
+             " exists and does not belong to the comparison, which an earlier headshare began: it would be lost; move ",
+             "it, or choose another --out");
+  }
   const bool begun = path_exists(call.out / "cells") || path_exists(call.out / "results.json") ||
                      path_exists(call.out / kEncoders / kResolvedFile);
   HS_CHECK(call.resume || call.overwrite || !begun, call.out.string(),
@@ -108,7 +117,16 @@ std::string time_text(const Forecast& forecast) {
   const double seconds = forecast.seconds;
   const bool clock = seconds >= 60 && seconds < 2 * kSecondsPerDay;
   const char* unit = !clock ? "" : seconds < 3600 ? " minutes" : " hours";  // the unit of "4:10" and "2:04:10"
-  return join_text("about ", format_duration(seconds), unit, " on ", threads, threads == 1 ? " thread" : " threads");
+  const bool several = forecast.at_once > 1;
+  return join_text("about ", format_duration(seconds), unit,
+                   several ? join_text(", ", forecast.at_once, " at a time") : "", " on ", threads,
+                   threads == 1 ? " thread" : " threads", several ? " each" : "");
+}
+
+Forecast with_several_at_once(Forecast forecast, const ComparisonCall& call) {
+  forecast.at_once = std::clamp<size_t>(forecast.models, 1, call.at_once);
+  forecast.seconds /= static_cast<double>(forecast.at_once);
+  return forecast;
 }
 
 void check_time(const ComparisonCall& call, const Forecast& forecast) {
@@ -135,7 +153,12 @@ void say_forecast(const ComparisonCall& call, const Forecast& forecast) {
 fs::path finished_home(const ComparisonCall& call) { return call.resume ? call.out : fs::path(); }
 
 void begin_anew(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host, Encoders encoders) {
-  comparison_mark(call.out).clear(kept.names());
+  // A process that still works on a cell of the earlier comparison learns from the missing plan that it is overtaken,
+  // so the plan goes first. Numbers of leases only grow.
+  if (comparison_mark(call.out).owns(kPlanFolder)) discard(call.out / kPlanFolder / kPlanFile);
+  std::vector<std::string> names = kept.names();
+  names.emplace_back(kPlanFolder);
+  comparison_mark(call.out).clear(names);
   // Without the mark of a comparison a folder of this name is the user's own.
   const bool ours = comparison_mark(call.out / kEncoders).begun();
   if (ours && encoders == Encoders::kForgotten) discard(call.out / kEncoders);
@@ -164,7 +187,7 @@ Results begin_results(const ComparisonCall& call, const Subject& subject, const 
 
 void run_cells(const ComparisonCall& call, const std::vector<CellPlan>& plans, ComparisonHost& host, Results* results) {
   release_tensor_memory();              // the timed steps kept it, and the models' own processes need it
-  for (const CellPlan& plan : plans) {  // a finished cell gets no process that could remove its own
+  for (const CellPlan& plan : plans) {  // nobody works in the folder of a finished cell
     remove_partials(cell_home(call.out, plan.key));
     remove_partials(cell_home(call.out, plan.key) / "checkpoints");
   }

@@ -1,7 +1,7 @@
 // A comparison has a directory: these functions check what an earlier call left there and what may join it, and begin.
 #pragma once
 
-#include "headshare/base/output_mark.h"
+#include "headshare/base/files/output_mark.h"
 #include "headshare/compare/comparison_call.h"
 #include "headshare/data/text/kept_input.h"
 
@@ -9,6 +9,11 @@ namespace headshare {
 
 // Encoders that are then fine-tuned are pre-trained in this folder of the comparison's directory.
 inline constexpr const char* kEncoders = "encoders";
+
+// This folder of the comparison's directory holds the plans of the cells, and the leases of whoever works on them.
+inline constexpr const char* kPlanFolder = "plan";
+inline constexpr const char* kJobsFolder = "jobs";     // of engines that leave logs
+inline constexpr const char* kPlanFile = "plan.json";  // lists them
 
 // Returns the mark of a directory that `compare` writes. Encoders are a comparison of their own below it, with a mark
 // of their own.
@@ -32,6 +37,9 @@ void check_same_models(const std::vector<CellPlan>& plans, const Experiment& exp
 // now: with other schemes the largest model may be another one.
 void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home);
 
+// Returns the forecast of a call that runs several cells at a time.
+Forecast with_several_at_once(Forecast forecast, const ComparisonCall& call);
+
 // Throws Error for a comparison of more than a day, unless --beyond-a-day allows it.
 void check_time(const ComparisonCall& call, const Forecast& forecast);
 
@@ -42,7 +50,8 @@ std::string seeds_caveat(const ComparisonOptions& options);
 // Says what a comparison that begins learns from, how long it will take and what its seeds cannot decide.
 void say_forecast(const ComparisonCall& call, const Forecast& forecast);
 
-// Returns the time and the number of threads as text: "about 4:10 on 2 threads".
+// Returns the time and the number of threads as text: "about 4:10 on 2 threads", "about 2:05, 2 at a time on 1 thread
+// each".
 std::string time_text(const Forecast& forecast);
 
 // Returns the directory that may have finished cells; "" unless the call goes on with an earlier comparison.

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/compare/variants.h"
 
 namespace headshare {

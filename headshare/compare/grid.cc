@@ -5,6 +5,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/report/results/results_json.h"
 
 namespace headshare {
@@ -99,6 +100,13 @@ void add_cells(const ComparisonOptions& options, const std::string& setting, int
   }
 }
 
+std::map<std::string, std::string> data_from_json(const nlohmann::json& object, const std::string& where) {
+  HS_CHECK(object.is_object(), where, ": \"data\" is not an object");
+  std::map<std::string, std::string> data;
+  for (const auto& [what, fingerprint] : object.items()) data[what] = json_string(fingerprint, where + ": data");
+  return data;
+}
+
 }  // namespace
 
 std::string CellPlan::directory() const { return cell_directory(key); }
@@ -165,6 +173,7 @@ nlohmann::json to_json(const CellPlan& plan) {
   nlohmann::json object = {
       {"key", to_json(plan.key)}, {"scheme", options.model.attention.scheme}, {"options", to_json(fields(options))}};
   if (plan.weights_of) object["weights_of"] = to_json(*plan.weights_of);
+  if (!plan.data.empty()) object["data"] = plan.data;
   return object;
 }
 
@@ -174,8 +183,9 @@ CellPlan plan_from_json(const nlohmann::json& object, const std::string& where) 
   CellPlan plan{.key = key_from_json(object["key"], where), .options = {}};
   Fields list = fields(plan.options);
   from_json(list, object["options"], where);
-  plan.options.model.attention.scheme = scheme_record(object["scheme"].get<std::string>()).name;
+  plan.options.model.attention.scheme = scheme_record(json_string(object, "scheme", where)).name;
   if (object.contains("weights_of")) plan.weights_of = key_from_json(object["weights_of"], where);
+  if (object.contains("data")) plan.data = data_from_json(object["data"], where);
   return plan;
 }
 

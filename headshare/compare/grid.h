@@ -9,10 +9,18 @@
 
 namespace headshare {
 
+// A plan has fingerprints under these names, beside those of tasks.
+inline constexpr const char* kWholeData = "";
+inline constexpr const char* kEncoderWeights = "--encoders";
+inline constexpr const char* kTeacherWeights = "--teacher";
+
 struct CellPlan {
   CellKey key;
   ComparisonOptions options;               // of this cell: variant, seed, setting and matching applied
   std::optional<CellKey> weights_of = {};  // el_lossless: the mha cell whose weights it has
+  // These are fingerprints of the data that the plan was made with (by task, or kWholeData without tasks), and of the
+  // weights that the cell starts from or learns from. A cell that reads others is refused. Empty where no file is read.
+  std::map<std::string, std::string> data = {};
 
   std::string directory() const;  // "mha-seed0", "mha-learning-rate=0.001-seed0"
 };

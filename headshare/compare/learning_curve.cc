@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 
 namespace headshare {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/report/results/results.h"
 
 namespace headshare {

@@ -1,6 +1,6 @@
 #include "headshare/compare/method.h"
 
-#include "headshare/base/directory_lock.h"
+#include "headshare/base/files/directory_lock.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/compare/until_decided.h"
 
@@ -18,7 +18,8 @@ Results compare(ComparisonCall& call, ComparisonHost& host, const std::function<
   check_directory(call);
   KeptInputs kept(call.out, &call.options.own<TextOptions>().data);
   const std::unique_ptr<PreparedComparison> prepared = method.prepare(call, kept, host);
-  check_time(call, prepared->forecast());
+  call.forecast = with_several_at_once(prepared->forecast(), call);
+  check_time(call, call.forecast);
   prepared->check_room(call.out);
   if (call.resume) {
     check_same_data(call.out, prepared->subject());
@@ -30,7 +31,7 @@ Results compare(ComparisonCall& call, ComparisonHost& host, const std::function<
     // An earlier comparison is deleted only now, so that a mistake in the call touches nothing of it.
     if (!prepared->has_begun()) begin_anew(call, kept, host);
   }
-  say_forecast(call, prepared->forecast());
+  say_forecast(call, call.forecast);
   Results results = begin_results(call, prepared->subject(), prepared->variants(), host);
   results.match = prepared->match();
   run_until_decided(

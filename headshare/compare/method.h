@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/compare/cell_run.h"
 #include "headshare/compare/comparison_call.h"
 #include "headshare/data/text/kept_input.h"
 #include "headshare/train/observer.h"
@@ -57,6 +58,9 @@ class ComparisonMethod {
   // Names the unit of training speed: "tokens/s".
   virtual std::string unit() const = 0;
 
+  // Returns the number of micro-batches of a step.
+  virtual int64_t accumulation(const ComparisonOptions& options) const = 0;
+
   // Throws Error for options that mean nothing in this way. No data is read.
   virtual void check(const ComparisonOptions& options) const = 0;
 
@@ -74,7 +78,7 @@ class ComparisonMethod {
                                                       ComparisonHost& host) const = 0;
 
   // Trains and judges one cell, as run_cell() does.
-  virtual Cell run_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+  virtual Cell run_cell(const CellPlan& plan, const CellPlace& place, c10::Device device, Observer& observer,
                         const std::function<bool()>& stop_requested) const = 0;
 };
 

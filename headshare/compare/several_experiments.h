@@ -23,6 +23,8 @@ class SeveralExperiments : public Experiment {
               const TrainingShape& shape) const override {
     return of(options).trial(options, seed, device, shape);
   }
+  // Returns the fingerprint of the data as a cell with these options reads it. It passes over the data.
+  std::string fingerprint(const TaskOptions& options) const { return of(options).subject().fingerprint; }
   // Shares only tokenizers with a vocabulary; the others follow from the options.
   void share(const fs::path& home, TaskOptions* options) const override;
 

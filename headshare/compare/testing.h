@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "headshare/base/testing.h"
-#include "headshare/compare/grid.h"
+#include "headshare/compare/cell_run.h"
 #include "headshare/tasks/diagnostics/diagnostic.h"
 #include "headshare/tasks/testing.h"
 
 namespace headshare {
 
 inline const auto kNeverStop = [] { return false; };
+
+// Returns the place of a cell that is worked on where it is found once it is finished.
+inline CellPlace place_in(const fs::path& home, const CellPlan& plan) { return {home, cell_home(home, plan.key)}; }
 
 // Asks for 4 steps of a model of width 16 on the offsets task, with seed 3.
 inline ComparisonOptions small_diagnostic(const std::vector<std::string>& schemes) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/report/statistics/decision.h"
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/compare/embeddings.h"
 
 namespace headshare {
@@ -184,6 +185,25 @@ std::vector<Variant> trainable_variants(const ComparisonOptions& options) {
   std::erase_if(variants,
                 [&](const Variant& one) { return !is_trained(one.scheme) || !why_not(options, one).empty(); });
   return variants;
+}
+
+std::string gate_name(AttentionOptions attention) { return to_json(fields(attention)).at("output-gate"); }
+
+VariantsByGate planned_gates(const ComparisonOptions& options) {
+  VariantsByGate variants;
+  for (const Variant& variant : trainable_variants(options)) {
+    variants[gate_name(with_variant(options, variant).model.attention)].push_back(variant.name);
+  }
+  return variants;
+}
+
+std::string gate_sentence(const VariantsByGate& variants) {
+  const bool none_alone = variants.size() == 1 && variants.contains("none");
+  if (variants.empty() || none_alone) return "";
+  if (variants.size() == 1) return "Every model has an output gate (" + variants.begin()->first + ").";
+  std::string text;
+  for (const auto& [gate, names] : variants) text += (text.empty() ? "" : "; ") + gate + " in " + list_text(names);
+  return "Output gates differ, and may move quality more than a scheme does: " + text + ".";
 }
 
 const Variant* trained_twin(const ComparisonOptions& options, const Variant& variant,

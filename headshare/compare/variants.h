@@ -1,6 +1,7 @@
 // Variants stand side by side in a comparison: the chosen schemes, and the sets of options that the user named.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,18 @@ std::string why_not(const ComparisonOptions& options, const Variant& variant);
 
 // Returns those of chosen_variants() that are trained and can be.
 std::vector<Variant> trainable_variants(const ComparisonOptions& options);
+
+using VariantsByGate = std::map<std::string, std::vector<std::string>>;  // names of variants, by their --output-gate
+
+// Returns the gate of a layer with these options by its name on the command line.
+std::string gate_name(AttentionOptions attention);
+
+// Returns the gates of the trainable variants.
+VariantsByGate planned_gates(const ComparisonOptions& options);
+
+// Says which models have an output gate, because a gate may move quality more than a scheme does; "" where none has
+// one.
+std::string gate_sentence(const VariantsByGate& variants);
 
 // Finds the variant with the same options and the scheme whose weights `variant` has (el_lossless: mha). Returns
 // nullptr where there is none.

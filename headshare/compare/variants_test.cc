@@ -23,6 +23,16 @@ ComparisonOptions with_named(const std::vector<std::string>& schemes, std::vecto
   return options;
 }
 
+TEST(GateSentenceTest, NamesTheModelsWithAGate) {
+  ComparisonOptions options = with_named({"mha", "sha"}, {"gated:output-gate=element"});
+  EXPECT_EQ(gate_sentence(planned_gates(with_named({"mha", "sha"}, {}))), "");
+  EXPECT_EQ(
+      gate_sentence(planned_gates(options)),
+      "Output gates differ, and may move quality more than a scheme does: element in gated; none in mha and sha.");
+  options.model.attention.gate = OutputGate::kElement;
+  EXPECT_EQ(gate_sentence(planned_gates(options)), "Every model has an output gate (element).");
+}
+
 TEST(ChosenVariantsTest, SchemesInTheRegistrysOrderThenTheNamedOnes) {
   const ComparisonOptions options =
       with_named({"sha", "mha"}, {"wide:scheme=mqa", "heads=4", "rms:norm=rms", "plain:", "slow:learning-rate=1e-5"});

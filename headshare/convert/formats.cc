@@ -1,9 +1,11 @@
 #include "headshare/convert/formats.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/convert/ctranslate2/format.h"
+#include "headshare/convert/gguf/format.h"
 #include "headshare/convert/hf/format.h"
 
 namespace headshare {
@@ -28,7 +30,7 @@ const ForeignFormat* find_named(const std::string& name) {
 }  // namespace
 
 const std::vector<ForeignFormat>& foreign_formats() {
-  static const std::vector<ForeignFormat> formats = {hf_format()};
+  static const std::vector<ForeignFormat> formats = {hf_format(), gguf_format(), ct2_format()};
   return formats;
 }
 

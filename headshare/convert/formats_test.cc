@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/testing.h"
 #include "headshare/text/simple/character_tokenizer.h"
@@ -41,7 +41,7 @@ ForeignModel open_toy(const ForeignSource& source) {
   return foreign;
 }
 
-void write_toy(const ModelToWrite& model, const fs::path& directory) {
+void write_toy(const ModelToWrite& model, const std::string&, const fs::path& directory) {
   NamedTensors tensors;
   for (const auto& [name, tensor] : model.tensors) {
     check_writable_values(model, name);
@@ -63,7 +63,7 @@ ForeignFormat toy_format() {
       .open = open_toy,
       .written = "decoders of characters",
       .output = {.files = {"toy.json", "toy.safetensors", "characters.txt"}, .check_is_one = [](const fs::path&) {}},
-      .why_not_write = [](const ModelOptions& options) -> std::string {
+      .why_not_write = [](const ModelOptions& options, const std::string&) -> std::string {
         return options.kind().is_causal() ? "" : "the toy format holds decoders, not an " + options.kind().name();
       },
       .write = write_toy};
@@ -78,17 +78,17 @@ TEST(FormatsTest, AToyFormatGivesBackWhatItWasGiven) {
   const CharacterTokenizer characters({'a', 'b', 'c'}, {}, "test");
   save_model(folder.path() / "ours", model, &characters);
 
-  ASSERT_EQ(toy.why_not_write(options_to_write(folder.path() / "ours", {})), "");
+  ASSERT_EQ(toy.why_not_write(options_to_write(folder.path() / "ours", {}), ""), "");
   const ModelToWrite written = model_to_write(folder.path() / "ours", {});
   OutputDirectory(folder.path() / "theirs", Overwrite::kNo, toy.output, {}).write([&](const fs::path& to) {
-    toy.write(written, to);
+    toy.write(written, "", to);
   });
   const ForeignModel foreign = toy.open(folder.path() / "theirs");
   EXPECT_EQ(stored_option_values(foreign.options), stored_option_values(model->options()));
   const NamedTensors back = model_tensors(*read_model(foreign).module);
   for (const auto& [name, tensor] : model_tensors(*model)) EXPECT_TRUE(at::equal(back.at(name), tensor)) << name;
   EXPECT_THAT(foreign.tokenizers().target->encode("cab"), ElementsAre(2, 0, 1));
-  EXPECT_THAT(toy.why_not_write(resolve(small_encoder_options("mha"))), HasSubstr("not an encoder"));
+  EXPECT_THAT(toy.why_not_write(resolve(small_encoder_options("mha")), ""), HasSubstr("not an encoder"));
 }
 
 TEST(FormatsTest, ADivergedModelIsNotWritten) {
@@ -101,13 +101,13 @@ TEST(FormatsTest, ADivergedModelIsNotWritten) {
                        .tokenizers = {.source = tokenizer, .target = tokenizer}};
   written.tensors["norm.weight"] = at::full({16}, std::nanf(""));
   const TemporaryDirectory folder;
-  EXPECT_THAT(error_message([&] { write_toy(written, folder.path()); }),
+  EXPECT_THAT(error_message([&] { write_toy(written, "", folder.path()); }),
               HasSubstr("the decoder: tensor 'norm.weight' has 16 values of 16 that are not finite"));
 }
 
 TEST(FormatsTest, AreFoundByName) {
   EXPECT_THAT(formats_read(), ElementsAre("hf"));
-  EXPECT_THAT(formats_written(), ElementsAre("hf"));
+  EXPECT_THAT(formats_written(), ElementsAre("hf", "gguf", "ctranslate2"));
   EXPECT_EQ(find_written_format("toy"), nullptr);
   EXPECT_THAT(error_message([] { find_format("fh"); }), HasSubstr("unknown format 'fh' (did you mean 'hf'?)"));
 }

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 
 namespace headshare {
 

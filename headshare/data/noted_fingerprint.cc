@@ -1,7 +1,7 @@
 #include "headshare/data/noted_fingerprint.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 
 namespace headshare {
 

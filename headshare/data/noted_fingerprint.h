@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 
 namespace headshare {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 
 namespace headshare {
 namespace {

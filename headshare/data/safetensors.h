@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 
 namespace headshare {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/base/rng.h"
 
 namespace headshare {

@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <iterator>
 
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/host/engine.h"
 #include "headshare/host/task_paths.h"
 
 namespace headshare {
 namespace {
+
+std::string workers_help() {
+  std::string help = "where models are trained, and how many at a time";
+  for (const EngineRecord& one : engine_records()) help += "; " + one.help;
+  return help;
+}
 
 Fields call_fields(CompareCommand& c) {
   return {
@@ -16,6 +23,11 @@ Fields call_fields(CompareCommand& c) {
       field("resume", &c.resume, "go on with the comparison in --out; finished models are not trained again"),
       field("overwrite", &c.overwrite, "delete the comparison in --out first"),
       field("dry-run", &c.dry_run, "print what would be trained and how long it takes; train nothing"),
+      field("workers", &c.workers, workers_help()),
+      field("plan", &c.plan,
+            "check and prepare the comparison in this directory, write the plans of its models, and train nothing: "
+            "`headshare cell` trains each, on any machine that shares the directory; with --resume plan what comes "
+            "next"),
       field("beyond-a-day", &c.beyond_a_day, "start even what is estimated to take longer than a day"),
       field("json", &c.json,
             "print results.json instead of the table; with --dry-run the number of models and the seconds"),
@@ -43,6 +55,8 @@ OptionGroups CompareCommand::groups() {
 
 void CompareCommand::forget_call() {
   overwrite = resume = json = latex = false;
+  workers = CompareCommand().workers;  // any engine may go on
+  plan.clear();
   out = CompareCommand().out;  // where it went would stand in the way of repeating it
 }
 
@@ -55,6 +69,8 @@ ComparisonCall CompareCommand::call(const std::string& line) const {
           .beyond_a_day = beyond_a_day,
           .adds = adds,
           .latex = latex,
+          .at_once = cells_at_once(workers),
+          .forecast = {},
           .line = line,
           .options = comparison};
 }

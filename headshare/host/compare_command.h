@@ -17,7 +17,9 @@ struct CompareCommand {
   bool beyond_a_day = false;
   bool json = false;
   bool latex = false;
-  bool adds = false;  // adds schemes or seeds to a comparison that an earlier call began
+  std::string workers = "local:1";  // engine.h
+  std::string plan = {};            // the directory of a comparison that is only planned
+  bool adds = false;                // adds schemes or seeds to a comparison that an earlier call began
   ComparisonOptions comparison;
   RuntimeOptions runtime;
 

@@ -1,6 +1,6 @@
 #include "headshare/host/model_description.h"
 
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/data/safetensors.h"
 #include "headshare/models/size.h"
 #include "headshare/text/tokenizer_file.h"
@@ -61,7 +61,7 @@ ModelDescription describe_checkpoint(const fs::path& directory, const ModelOptio
           .weights_bytes = fs::file_size(directory / "model.safetensors"),
           .tensors = SafetensorsFile(directory / "model.safetensors").tensors().size(),
           .size = measure(model),
-          .keeps_cache = encoder == nullptr,
+          .keeps_cache = model.kind().keeps_cache(),
           .reads_a_source = model.kind().reads_source(),
           .tokenizer = describe_tokenizer(directory / "tokenizer.json"),
           .source_tokenizer = describe_tokenizer(directory / "source_tokenizer.json"),

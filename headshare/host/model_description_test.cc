@@ -167,7 +167,8 @@ TEST_F(ModelShapeTest, WhatIsNoModel) {
     write_file(home_.path() / "config.json", config);
     return refusal(home_.path());
   };
-  EXPECT_THAT(with(R"({"model_type": "mamba"})"), HasSubstr("headshare knows albert, bart, bert, distilbert, gpt2"));
+  EXPECT_THAT(with(R"({"model_type": "mamba"})"),
+              HasSubstr("headshare knows albert, bart, bert, deit, distilbert, gemma, gpt2"));
   EXPECT_THAT(with("{}"), HasSubstr("model_type is missing"));
   EXPECT_THAT(with(R"({"model_type": "llama", "hidden_size": -4})"), HasSubstr("hidden_size"));
   EXPECT_THAT(with("{"), HasSubstr("config.json"));

@@ -1,7 +1,7 @@
 #include "headshare/host/model_input.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/input_paths.h"
+#include "headshare/base/files/input_paths.h"
 
 namespace headshare {
 

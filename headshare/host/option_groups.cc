@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "headshare/base/canonical_name.h"
+#include "headshare/base/options/canonical_name.h"
 
 namespace headshare {
 

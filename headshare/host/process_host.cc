@@ -1,26 +1,18 @@
 #include "headshare/host/process_host.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "headshare/base/error.h"
-#include "headshare/compare/cell_run.h"
-#include "headshare/host/cell_process.h"
+#include "headshare/base/proc.h"
+#include "headshare/compare/comparison_home.h"
+#include "headshare/host/child_process.h"
 #include "headshare/host/machine.h"
 #include "headshare/host/resolved_file.h"
 #include "headshare/report/exports/report_files.h"
 
 namespace headshare {
 namespace {
-
-std::vector<std::string> child_words(const RuntimeOptions& runtime, const fs::path& home, const CellPlan& plan) {
-  std::vector<std::string> words = {"train-cell", home.string(), plan.directory()};
-  RuntimeOptions copy = runtime;
-  for (const Field& one : fields(copy)) {
-    const std::string value = field_text(one.value(), one.name);
-    if (value != "auto") words.insert(words.end(), {"--" + one.name, value});
-  }
-  return words;
-}
 
 // A ReportWriter hands on what it hears of a grid to another observer, and writes the reports.
 class ReportWriter : public ComparisonObserver {
@@ -40,6 +32,18 @@ class ReportWriter : public ComparisonObserver {
   const ComparisonCall& call_;
 };
 
+// Returns the threads that an earlier call planned, for its models or for their encoders; nothing without such a plan.
+std::optional<int64_t> planned_threads(const fs::path& out) {
+  for (const fs::path& home : {out, out / kEncoders}) {
+    try {
+      return read_plan(home).runtime.threads;
+    } catch (const Error&) {  // of an earlier version, or damaged
+      continue;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ProcessHost::ProcessHost(HostOptions options, const CompareCommand& command)
@@ -49,17 +53,25 @@ ProcessHost::ProcessHost(HostOptions options, const CompareCommand& command)
            "path of a headshare program");
 }
 
-c10::Device ProcessHost::start() { return start_runtime(command_.runtime); }
+// Where several cells run on this machine at a time, they share its cores. A half-trained cell goes on with the threads
+// that it began with, whatever machine or engine goes on.
+RuntimeOptions ProcessHost::runtime() const {
+  RuntimeOptions runtime = command_.runtime;
+  const auto at_once = static_cast<int64_t>(cells_at_once(command_.workers));  // checks the options of any engine
+  const bool shared = engine_record(command_.workers).shares_cores;
+  if (!runtime.threads && command_.resume) runtime.threads = planned_threads(command_.out);
+  if (!runtime.threads && shared && at_once > 1) runtime.threads = std::max<int64_t>(1, threads_in_use() / at_once);
+  return runtime;
+}
+
+c10::Device ProcessHost::start() {
+  command_.runtime = runtime();
+  return start_runtime(command_.runtime);
+}
 
 double ProcessHost::start_seconds() {
   const auto began = std::chrono::steady_clock::now();
-  Observer nobody;
-  const CellProcess process{.program = options_.program,
-                            .words = {"--version"},
-                            .observer = &nobody,
-                            .on_note = [](const std::string&) {},
-                            .stop_requested = [] { return false; }};
-  process.run();
+  ChildProcess(options_.program, {"--version"}, [](const std::string&) {}).wait();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
@@ -89,21 +101,44 @@ void ProcessHost::write_resolved(const ComparisonCall& call) {
   headshare::write_resolved(std::move(lasting), call.out);
 }
 
+EngineCall ProcessHost::engine_call(const ComparisonCall& call, const PlanFile& plan, size_t open) const {
+  const double all = call.forecast.seconds * static_cast<double>(call.forecast.at_once);
+  return {.program = options_.program,
+          .home = fs::absolute(call.out).lexically_normal(),
+          .plan_id = plan.id,
+          .cells = plan.cells,
+          .threads = threads_in_use(),
+          .gpu = command_.runtime.device != DeviceChoice::kCpu && cuda_devices() > 0,
+          .seconds_per_cell = all / static_cast<double>(std::max<size_t>(open, 1)),
+          // The forecast trained some of the models here for a moment.
+          .bytes_per_cell = static_cast<double>(peak_memory_bytes()),
+          .on_note = {}};
+}
+
 void ProcessHost::run_cells(const ComparisonCall& call, const std::vector<CellPlan>& plans, Results* results) {
   const std::unique_ptr<GridObserver> watching = observer();
-  const CellRunner in_a_process = [&](const CellPlan& plan) {
-    const fs::path cell = cell_home(call.out, plan.key);
-    make_directories(cell);
-    write_file(cell / "plan.json", to_json(plan).dump(2) + "\n");
-    const CellProcess process{.program = options_.program,
-                              .words = child_words(command_.runtime, call.out, plan),
-                              .observer = watching.get(),
-                              .on_note = [&](const std::string& note) { watching->on_note(note); },
-                              .stop_requested = options_.stop_requested};
-    return process.run();
-  };
+  RuntimeOptions runtime = command_.runtime;
+  runtime.threads = threads_in_use();  // the last bits of a result belong to a number of threads
+  const bool goes_on = call.resume || !planned_.insert(call.out).second;  // more seeds are added, too
+  const PlanFile plan = write_plan(call.out, plans, runtime, goes_on);
   ReportWriter writer(*watching, call);
-  run_comparison(plans, call.out, in_a_process, writer, results);
+  Gathering gathering(plans, call.out, writer, results);
+  if (gathering.open() == 0) return;
+  if (!command_.plan.empty()) {
+    Planned planned{.home = call.out, .id = plan.id, .cells = plans.size(), .unfinished = {}};
+    for (size_t i = 0; i < plans.size(); ++i) {
+      if (gathering.is_open(i)) planned.unfinished.push_back(i);
+    }
+    throw planned;
+  }
+  EngineCall engine = engine_call(call, plan, gathering.open());
+  engine.on_note = [&](size_t cell, const std::string& note) { watching->on_note(plans[cell], note); };
+  const std::unique_ptr<Engine> made = make_engine(command_.workers, engine);
+  run_open_cells({.home = call.out,
+                  .gathering = gathering,
+                  .engine = *made,
+                  .observer = *watching,
+                  .stop_requested = options_.stop_requested});
 }
 
 }  // namespace headshare

@@ -1,28 +1,18 @@
-// A program runs a comparison in this host: a process for each cell, resolved.yaml, and a way to stop.
+// A program runs a comparison in this host: processes for the cells, resolved.yaml, and a way to stop.
 #pragma once
 
 #include <memory>
+#include <set>
 
-#include "headshare/compare/comparison.h"
 #include "headshare/host/compare_command.h"
-#include "headshare/train/observer.h"
+#include "headshare/host/coordinator.h"
+#include "headshare/host/plan_file.h"
 
 namespace headshare {
 
-// A GridObserver hears of a grid of cells and of the cell that runs.
-class GridObserver : public ComparisonObserver, public Observer {
- public:
-  void on_taken_over(size_t /*finished*/, size_t /*count*/) override {}
-  void on_cell(const CellPlan&, int64_t /*number*/, int64_t /*count*/) override {}
-  void on_failure(const CellPlan&, const std::string& /*reason*/) override {}
-  void on_results(const Results&) override {}
-  // The process of a cell says this to people.
-  virtual void on_note(const std::string& /*note*/) {}
-};
-
 struct HostOptions {
-  // This is a headshare program: called with the words `train-cell DIR CELL` and those of RuntimeOptions it does what
-  // train_cell() does, and called with `--version` it ends at once.
+  // This is a headshare program: called with the words of cell_words() (engine.h) it does what run_planned_cell() does
+  // and returns the codes of `headshare cell`, and called with `--version` it ends at once.
   fs::path program;
   std::function<bool()> stop_requested = [] { return false; };  // asked several times a second
 };
@@ -40,7 +30,8 @@ class ProcessHost : public ComparisonHost {
   void show_reading(const std::function<void(const Progress& progress)>& read) override;
   ComparisonCall begun(const fs::path& home) override;
   void write_resolved(const ComparisonCall& call) override;
-  // After every cell it writes the reports, so that an unfinished comparison can be looked at.
+  // Writes the plan of the cells, and runs them with the engine of --workers. After every cell it writes the reports,
+  // so that an unfinished comparison can be looked at.
   void run_cells(const ComparisonCall& call, const std::vector<CellPlan>& plans, Results* results) override;
 
  protected:
@@ -48,8 +39,12 @@ class ProcessHost : public ComparisonHost {
   virtual std::unique_ptr<GridObserver> observer() { return std::make_unique<GridObserver>(); }
 
  private:
+  RuntimeOptions runtime() const;
+  EngineCall engine_call(const ComparisonCall& call, const PlanFile& plan, size_t open) const;
+
   HostOptions options_;
   CompareCommand command_;
+  std::set<fs::path> planned_;  // the comparisons whose plans this call wrote
 };
 
 }  // namespace headshare

@@ -5,10 +5,13 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "headshare/base/files/output_mark.h"
 #include "headshare/compare/method.h"
 #include "headshare/compare/testing.h"
-#include "headshare/host/cell_process.h"
+#include "headshare/host/cell_worker.h"
+#include "headshare/host/exit_later.h"
 #include "headshare/host/machine.h"
+#include "headshare/report/results/results_json.h"
 
 namespace headshare {
 namespace {
@@ -27,12 +30,12 @@ class GridNotes : public GridObserver {
   void on_cell(const CellPlan& plan, int64_t number, int64_t count) override {
     heard_.push_back(join_text(plan.directory(), " ", number, "/", count));
   }
-  void on_step(const StepReport& report) override { steps += report.step > 0 ? 1 : 0; }
-  ~GridNotes() override { heard_.push_back(join_text(steps, " steps")); }
+  void on_failure(const CellPlan& plan, const std::string& reason) override {
+    heard_.push_back(plan.directory() + " failed: " + reason);
+  }
 
  private:
   std::vector<std::string>& heard_;
-  int64_t steps = 0;
 };
 
 class NotingHost : public ProcessHost {
@@ -70,7 +73,7 @@ TEST_F(ProcessHostTest, CellsRunInProcessesAndTheirReportsAreThere) {
   const Results results = run();
   ASSERT_EQ(results.cells.size(), 2u);
   EXPECT_TRUE(results.failed.empty());
-  EXPECT_THAT(heard_, ElementsAre("mha-seed3 1/2", "sha-seed3 2/2", "8 steps"));
+  EXPECT_THAT(heard_, ElementsAre("mha-seed3 1/2", "sha-seed3 2/2"));
   EXPECT_EQ(results.environment.at("torch"), describe_machine().torch);
   for (const char* name : {"results.json", "report.html", "resolved.yaml", "cells/sha-seed3/cell.json"}) {
     EXPECT_TRUE(fs::exists(home_.path() / name)) << name;
@@ -89,6 +92,98 @@ TEST_F(ProcessHostTest, AnotherCallGoesOnWithTheOptionsOfTheFirst) {
   command_.comparison.seeds = 2;
   EXPECT_EQ(run().cells.size(), 4u);
   EXPECT_EQ(heard_.front(), "2 of 4 before");
+}
+
+// Returns results as text, without what the clock and the machine say.
+std::string found_in(Results results) {
+  for (Cell& cell : results.cells) {
+    cell.training_seconds = cell.training_tokens_per_second = cell.decoding_tokens_per_second = 0;
+    cell.peak_memory_bytes = 0;
+    cell.waited = {};
+    cell.machine = {};
+    for (CurvePoint& point : cell.curve) point.seconds = 0;
+  }
+  results.environment = {};
+  return to_text(to_json(results));
+}
+
+TEST_F(ProcessHostTest, SeveralCellsAtATimeFindTheSame) {
+  command_.comparison.schemes = {"mha", "sha", "el_lossless"};
+  const Results one = run();
+  command_.workers = "local:2";
+  command_.overwrite = true;
+  heard_.clear();
+  const Results two = run();
+  EXPECT_EQ(found_in(two), found_in(one));
+  EXPECT_EQ(two.cells.size(), 3u);
+}
+
+TEST_F(ProcessHostTest, CellsOfAPlanRunAnywhereAndAreGathered) {
+  const Results whole = run();
+  command_.overwrite = true;
+  command_.plan = command_.out;
+  Planned planned;
+  try {
+    run();
+  } catch (const Planned& thrown) {
+    planned = thrown;
+  }
+  EXPECT_EQ(planned.cells, 2u);
+  EXPECT_THAT(planned.unfinished, ElementsAre(0, 1));
+  Observer silent;
+  for (const size_t cell : planned.unfinished) {
+    run_planned_cell({.home = home_.path(), .index = static_cast<int64_t>(cell), .plan_id = planned.id}, silent,
+                     kNeverStop);
+  }
+  command_.overwrite = false;
+  command_.resume = true;
+  EXPECT_EQ(found_in(run()), found_in(whole));  // nothing is left to plan
+  EXPECT_THAT(heard_, testing::Contains("2 of 2 before"));
+}
+
+TEST_F(ProcessHostTest, AnotherEngineGoesOnWithTheThreadsOfThePlan) {
+  run();
+  const fs::path file = plan_folder(home_.path()) / "plan.json";
+  nlohmann::json plan = nlohmann::json::parse(read_file(file));
+  plan["runtime"]["threads"] = 3;  // of another machine
+  write_file(file, plan.dump());
+  command_.runtime.threads.reset();
+  command_.resume = true;
+  command_.workers = "local:2";
+  run();
+  EXPECT_EQ(read_plan(home_.path()).runtime.threads, 3);
+  EXPECT_EQ(threads_in_use(), 3);
+}
+
+TEST_F(ProcessHostTest, AFolderThatTheMarkDoesNotNameIsNotOurs) {
+  run();
+  command_.resume = true;
+  write_file(plan_folder(home_.path()) / "mine.json", "{}");
+  run();
+  EXPECT_TRUE(fs::exists(plan_folder(home_.path()) / "mine.json"));
+  const fs::path file = home_.path() / kMarkFile;
+  nlohmann::json mark = nlohmann::json::parse(read_file(file));
+  mark["names"] = {"resolved.yaml", "cells", "results.json"};  // of a program that had no plans
+  write_file(file, mark.dump());
+  EXPECT_THAT(error_message([&] { run(); }), HasSubstr("/plan exists and does not belong to"));
+}
+
+TEST_F(ProcessHostTest, AFailedCellIsAReasonAndOthersGoOn) {
+  command_.comparison.schemes = {"mha"};
+  command_.comparison.sweep = {"learning-rate=1e30", "1e-3"};
+  command_.comparison.train.max_gradient_norm = 0;
+  command_.comparison.train.steps = 30;
+  const Results results = run();
+  ASSERT_EQ(results.failed.size(), 1u);
+  EXPECT_THAT(results.failed[0].reason, HasSubstr("learning-rate"));
+  EXPECT_EQ(results.cells.size(), 1u);
+}
+
+TEST_F(ProcessHostTest, UnknownEnginesAreRefused) {
+  command_.workers = "locl:2";
+  EXPECT_THAT(error_message([&] { command_.call(""); }), HasSubstr("did you mean 'local'?"));
+  command_.workers = "local:none";
+  EXPECT_THAT(error_message([&] { command_.call(""); }), HasSubstr("local:none"));
 }
 
 TEST_F(ProcessHostTest, AStopBeforeTheFirstCellLeavesNothing) {
@@ -121,16 +216,19 @@ TEST(MachineTest, IsDescribed) {
 
 }  // namespace
 
-// Does what ProcessHost starts this program for: `train-cell DIR CELL --threads 1`, or `--version`.
+// Does what engines start this program for: `cell DIR INDEX ...`, or `--version`.
 int as_started(const std::vector<std::string>& words) {
   if (words.size() < 3) return 0;
   die_with_parent();
-  RuntimeOptions runtime;
-  Fields options = fields(runtime);
-  for (size_t i = 3; i + 1 < words.size(); i += 2) set_field(options, words[i].substr(2), words[i + 1], words[i]);
-  ReportingObserver observer([](const std::string& line) { std::cout << line << std::flush; });
-  train_cell(words[1], words[2], start_runtime(runtime), observer, kNeverStop);
-  return 0;
+  Observer silent;
+  try {
+    const CellEnd end = run_planned_cell({.home = words[1], .index = std::stoll(words[2])}, silent, kNeverStop);
+    std::cerr << "note: " << end.sentence << "\n";
+    return end.kind == CellEnd::Kind::kDone ? 0 : kExitLater;
+  } catch (const Error& error) {
+    std::cerr << "error: " << error.what() << "\n";
+    return 1;
+  }
 }
 
 }  // namespace headshare

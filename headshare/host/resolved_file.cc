@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <string_view>
 
-#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/text/unicode/utf8.h"
+#include "headshare/train/processes.h"
 
 namespace headshare {
 namespace {
@@ -67,9 +68,8 @@ void check_whole(const OptionGroups& groups, const std::vector<GivenOption>& giv
                    ": defaults are taken"));
 }
 
-}  // namespace
-
-void read_resolved(OptionGroups& groups, const std::string& verb, const std::string& out) {
+// Returns the file in `out` once it is known to be the verb's.
+SettingsFile file_of_verb(const std::string& verb, const std::string& out) {
   const fs::path resolved = fs::path(out) / kResolvedFile;
   const auto file = path_exists(resolved) ? std::optional<SettingsFile>(resolved) : std::nullopt;
   std::string began = marked_verb(out);
@@ -79,9 +79,18 @@ void read_resolved(OptionGroups& groups, const std::string& verb, const std::str
                                "`; go on with: headshare ", began, " --resume --out ", out));
   }
   if (!file) throw UsageError(join_text("nothing to resume in ", out, ": it has no ", kResolvedFile));
-  const std::optional<size_t> promised = file->promised_options();
-  if (promised && !file->last_line_ends()) refuse_cut(resolved, "its last line has no end");
-  check_whole(groups, file->set(groups), resolved, promised);
+  return *file;
+}
+
+}  // namespace
+
+void read_resolved(OptionGroups& groups, const std::string& verb, const std::string& out, Reducer& processes) {
+  std::string text;
+  on_process_0(processes, [&](const Beat& /*beat*/) { text = file_of_verb(verb, out).text(); });
+  const SettingsFile file(fs::path(out) / kResolvedFile, text_of(processes, text));
+  const std::optional<size_t> promised = file.promised_options();
+  if (promised && !file.last_line_ends()) refuse_cut(file.path(), "its last line has no end");
+  check_whole(groups, file.set(groups), file.path(), promised);
 }
 
 void refuse_changed(const nlohmann::json& began, const nlohmann::json& now, const std::set<std::string>& free,

@@ -6,9 +6,10 @@
 #include <set>
 #include <string>
 
-#include "headshare/base/output_mark.h"
+#include "headshare/base/files/output_mark.h"
 #include "headshare/host/runtime_options.h"
 #include "headshare/host/settings_file.h"
+#include "headshare/train/reducer.h"
 
 namespace headshare {
 
@@ -26,8 +27,9 @@ concept Resumable = requires(Command command) {
 // Reads into `groups`, fresh ones of `verb`, the options that the call in `out` was begun with. Throws UsageError when
 // nothing was begun there, when another verb began there, and for options that resolved.yaml lacks because it was cut
 // short. Options that came with a later version than the one that wrote it take their defaults, and a notice names
-// them.
-void read_resolved(OptionGroups& groups, const std::string& verb, const std::string& out);
+// them. Process 0 of several reads the file for all: the others need not share its disk.
+void read_resolved(OptionGroups& groups, const std::string& verb, const std::string& out,
+                   Reducer& processes = one_process());
 
 // Writes resolved.yaml into `home`, so that the command can be repeated there or anywhere else. Returns the options as
 // one object.

@@ -4,6 +4,8 @@
 
 #include "headshare/base/notice.h"
 #include "headshare/base/testing.h"
+#include "headshare/train/processes.h"
+#include "headshare/train/thread_reducer.h"
 
 namespace headshare {
 namespace {
@@ -81,6 +83,19 @@ TEST_F(ResolvedFileTest, OptionsThatALaterVersionAddedTakeTheirDefaults) {
   write_file(resolved(), old);
   EXPECT_THAT(going_on(),
               testing::AllOf(HasSubstr("cut short"), HasSubstr("it has 2 options and lacks learning-rate;")));
+}
+
+TEST_F(ResolvedFileTest, Process0ReadsItForAll) {
+  begin();
+  run_together(2, [&](Reducer& processes) {
+    const std::string here = leads(processes) ? out() : (home_ / "of another machine").string();
+    Options options;
+    OptionGroups made = groups(&options);
+    read_resolved(made, "train", here, processes);
+    EXPECT_EQ(options.learning_rate, 0.01);
+    EXPECT_THAT(error_message([&] { read_resolved(made, "compare", here, processes); }),
+                HasSubstr("`headshare train` wrote"));
+  });
 }
 
 TEST_F(ResolvedFileTest, IsReadOnce) {

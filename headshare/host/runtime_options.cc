@@ -2,7 +2,10 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/version.h>
+
+#include <cstdlib>
 
 #include "headshare/base/error.h"
 #include "headshare/ops/tensor_memory.h"
@@ -30,7 +33,12 @@ c10::Device start_runtime(const RuntimeOptions& options) {
   HS_CHECK(there || options.device != DeviceChoice::kCuda, "--device cuda: libtorch " TORCH_VERSION,
            at::globalContext().hasCUDA() ? " finds no CUDA device" : " was built without CUDA",
            "; use --device cpu, or auto");
-  return there ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
+  if (!there) return c10::Device(c10::kCPU);
+  // Processes that torchrun started have chosen a device each, or found that they cannot (python/headshare/_group.py);
+  // the first one is the default.
+  const char* const shared = std::getenv("HEADSHARE_SHARED_GPU");
+  HS_CHECK(shared == nullptr || *shared == 0, shared);
+  return c10::impl::VirtualGuardImpl(c10::kCUDA).getDevice();
 }
 
 }  // namespace headshare

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 
 namespace headshare {
 

@@ -7,13 +7,13 @@
 #include <set>
 #include <sstream>
 
-#include "headshare/base/canonical_name.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/base/number.h"
-#include "headshare/base/output_mark.h"
-#include "headshare/base/placeholder.h"
-#include "headshare/base/wrap.h"
+#include "headshare/base/files/output_mark.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/canonical_name.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/number.h"
+#include "headshare/base/strings/wrap.h"
 
 namespace headshare {
 namespace {

@@ -4,9 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/host/option_groups.h"
 #include "headshare/host/usage_error.h"
 
@@ -23,8 +24,11 @@ class SettingsFile {
  public:
   // Throws UsageError for a file that cannot be read.
   explicit SettingsFile(fs::path path);
+  // Takes the text that another process has read from the file.
+  SettingsFile(fs::path path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
 
   const fs::path& path() const { return path_; }
+  const std::string& text() const { return text_; }
 
   // The verb that the first line names, whoever wrote the rest; "" where it names none.
   std::string titled_verb() const;

@@ -1,8 +1,8 @@
 // Mistakes in a call are UsageErrors, as opposed to files and machines that fail the program.
 #pragma once
 
-#include "headshare/base/damaged_file.h"
 #include "headshare/base/error.h"
+#include "headshare/base/files/damaged_file.h"
 
 namespace headshare {
 

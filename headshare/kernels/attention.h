@@ -2,6 +2,7 @@
 // memory per head: the score matrix exists one tile at a time (Dao et al., 2022).
 //   score_h[i,j] = scale * (q_{h,i} . k_j + key_bias_h[j]) - slope_h * |i + S - T - j|
 //   out_h[i] = sum_j dropout(softmax_j(score_h[i,j])) v_j
+// With a sink, softmax runs over one more key, whose score is sink_h in every row and whose value is 0.
 // Letters as in headshare/base/dims.h; head h reads head h / (H / count) of a tensor with `count` heads.
 #pragma once
 
@@ -34,6 +35,7 @@ struct AttentionRule {
   const bool* visible_keys = nullptr;   // [B, S]; null: all
   const float* key_bias = nullptr;      // [B, H, S]; null: zero
   const float* alibi_slopes = nullptr;  // [H]; null: zero
+  const float* sinks = nullptr;         // [H]; null: there is none
   DropoutMask dropout = {};
 };
 
@@ -59,7 +61,7 @@ struct Machine {
 
 // Computes `out` and `lse`. T is float or Bf16; with Bf16 both widths must be even. T, S, B >= 1. Hidden keys and
 // values must be finite. out [B, H, T, Dv] is zero where a query sees no key. lse [B, H, T] is the logarithm to the
-// base 2 of the softmax's denominator, plus infinity where a query sees no key; backward needs it.
+// base 2 of the softmax's denominator, its sink included, plus infinity where a query sees no key; backward needs it.
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                        HeadsView<T> out, float* lse, const Machine& machine);

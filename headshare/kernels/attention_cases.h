@@ -22,7 +22,7 @@ struct Case {
   std::string name;
   AttentionSizes sizes;
   float scale = 0.35F;
-  bool causal = false, key_bias = false, alibi = false;
+  bool causal = false, key_bias = false, alibi = false, sinks = false;
   int64_t hidden_head = 0;  // every sentence hides its first hidden_head keys
   int64_t hidden_tail = 0;  // sentence b hides its last hidden_tail + b keys
   float mean = 0;           // of keys and values
@@ -95,6 +95,17 @@ inline std::vector<Case> cases() {
        .causal = true,
        .key_bias = true,
        .mean = 30},
+      {.name = "sinks",
+       .sizes = {.B = 2, .H = 6, .Hq = 6, .Hk = 2, .Hv = 2, .T = 70, .S = 140, .Dk = 8, .Dv = 8},
+       .causal = true,
+       .key_bias = true,
+       .sinks = true,
+       .hidden_head = 75},
+      {.name = "large_sinks",
+       .sizes = own_heads({.H = 3, .T = 20, .S = 30, .Dk = 8, .Dv = 8}),
+       .scale = 3,
+       .sinks = true,
+       .dropout = 0.3},
       {.name = "dropout",
        .sizes = own_heads({.B = 2, .H = 3, .T = 70, .S = 140, .Dk = 8, .Dv = 8}),
        .causal = true,
@@ -148,7 +159,7 @@ inline std::vector<float> moved(std::vector<float> x, float mean) {
 struct Problem {
   Case c;
   Poisoned query, key, value, gradient;
-  std::vector<float> bias, slopes;
+  std::vector<float> bias, slopes, sinks;
   std::unique_ptr<bool[]> visible;
 
   explicit Problem(const Case& one) : Problem(one, one.sizes) {}
@@ -159,6 +170,7 @@ struct Problem {
             .visible_keys = visible.get(),
             .key_bias = bias.empty() ? nullptr : bias.data(),
             .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
+            .sinks = sinks.empty() ? nullptr : sinks.data(),
             .dropout = c.dropout > 0 ? dropout_mask(c.dropout, /*key=*/9, c.shared_mask) : DropoutMask{}};
   }
   AttentionInputs<float> inputs() const { return {query.read(), key.read(), value.read()}; }
@@ -171,6 +183,7 @@ struct Problem {
         value(s.B, s.Hv, s.S, s.Dv, moved(random_floats(s.B * s.Hv * s.S * s.Dv, 3), c.mean)),
         gradient(s.B, s.H, s.T, s.Dv, random_floats(s.B * s.H * s.T * s.Dv, 4)) {
     if (c.key_bias) bias = random_floats(s.B * s.H * s.S, 5);
+    for (int64_t h = 0; c.sinks && h < s.H; ++h) sinks.push_back(c.scale * static_cast<float>(2 * h - 3));
     for (int64_t h = 0; c.alibi && h < s.H; ++h) slopes.push_back(0.5F / static_cast<float>(h + 1));
     if (c.hidden_tail == 0 && c.hidden_head == 0) return;
     visible = std::make_unique<bool[]>(static_cast<size_t>(s.B * s.S));

@@ -272,8 +272,8 @@ std::vector<DecodeItem> plan_decoding(const AttentionSizes& s, const AttentionRu
 
 // Merges the parts of one row of all [B, H, T] into one softmax.
 template <typename T>
-void merge_parts(const AttentionSizes& s, const PartialResult& partial, int64_t row, const Operands<T>& ops,
-                 HeadsView<T> out) {
+void merge_parts(const AttentionSizes& s, const AttentionRule& rule, const PartialResult& partial, int64_t row,
+                 const Operands<T>& ops, HeadsView<T> out) {
   const int64_t first = row * partial.parts;
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
   float m = kHidden;
@@ -286,6 +286,7 @@ void merge_parts(const AttentionSizes& s, const PartialResult& partial, int64_t 
     const float* part = partial.out + (first + p) * s.Dv;
     for (int64_t d = 0; d < s.Dv; ++d) total[d] = (p == 0 ? 0 : total[d]) + factor * part[d];
   }
+  if (l != 0) l += sink_weight(rule, row / s.T % s.H, m);
   for (int64_t d = 0; d < s.Dv; ++d) total[d] = l == 0 ? 0 : total[d] / l;
   T* const to = out.at(row / s.T / s.H, row / s.T % s.H) + row % s.T * out.row;
   ops.store(total, s.Dv, 1, s.Dv, to, out.row);
@@ -309,7 +310,7 @@ void attention_decode(const AttentionSizes& s, const AttentionRule& rule, const 
       machine, static_cast<int64_t>(items.size()),
       [&](int64_t, Scratch& scratch) { return DecodeTiles<T>(s, rule, in, ops, partial, scratch); },
       [&](DecodeTiles<T>& kernel, int64_t i) { kernel.run(items[static_cast<size_t>(i)]); });
-  for (int64_t row = 0; row < rows; ++row) merge_parts(s, partial, row, ops, out);
+  for (int64_t row = 0; row < rows; ++row) merge_parts(s, rule, partial, row, ops, out);
 }
 
 template void attention_decode<float>(const AttentionSizes&, const AttentionRule&, const AttentionInputs<float>&,

@@ -85,7 +85,10 @@ class ForwardItem {
   }
 
   void finish(int64_t b, int64_t h, int64_t first, int64_t rows, int64_t lanes) {
-    for (int64_t i = 0; i < lanes; ++i) inverse_[i] = l_[i] == 0 ? 0 : 1 / l_[i];
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (l_[i] != 0) l_[i] += sink_weight(rule_, h, m_[i]);
+      inverse_[i] = l_[i] == 0 ? 0 : 1 / l_[i];
+    }
     ops_.t.scale_lanes({result_, kTileQueries, s_.Dv, lanes}, inverse_);
     ops_.t.transpose(result_, kTileQueries, s_.Dv, rows, rows_, s_.Dv);
     ops_.store(rows_, s_.Dv, rows, s_.Dv, out_.at(b, h) + first * out_.row, out_.row);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -83,6 +84,11 @@ inline int64_t visible_length(const AttentionSizes& s, const AttentionRule& rule
 inline int64_t reachable_keys(const AttentionSizes& s, const AttentionRule& rule, int64_t b, int64_t last_query) {
   const int64_t length = visible_length(s, rule, b);
   return rule.causal ? std::clamp<int64_t>(last_query + s.S - s.T, 0, length) : length;
+}
+
+// Returns what the sink of a head adds to a softmax's denominator of exponents to the base 2 that are measured from m.
+inline float sink_weight(const AttentionRule& rule, int64_t h, float m) {
+  return rule.sinks == nullptr ? 0 : std::exp2(rule.sinks[h] * kLog2e - m);
 }
 
 // Returns the rule for the exponents of the tile of keys first_key.. and queries first_query.. of a head; `bias` [keys]

@@ -60,7 +60,8 @@ struct OneHead {
       row[j] = sees(i, j) ? score(i, j) : kNever;
       largest = std::max(largest, row[j]);
     }
-    Real sum = 0;
+    if (rule.sinks != nullptr) largest = std::max<Real>(largest, rule.sinks[h]);
+    Real sum = rule.sinks != nullptr ? std::exp(rule.sinks[h] - largest) : 0;
     for (int64_t j = 0; j < s.S; ++j) {
       row[j] = std::isinf(row[j]) ? 0 : std::exp(row[j] - largest);
       sum += row[j];

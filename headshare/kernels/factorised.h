@@ -31,9 +31,9 @@ struct FactorisedState {
 };
 
 // The shapes are query [B, 1, T, Dk], key [B, 1, S, Dk], value [B, 1, S, Dv], out [B, H, T, Dv]. ALiBi needs `causal`,
-// dropout must be `shared`: it multiplies P0 in the numerator. T, S, B >= 1; hidden keys and values are finite. The
-// products that each head takes part in, most of the work, have operands of type `Product`, float or Bf16 (then Dv is
-// even), and sums in float; P0, denominators and what all heads share stay float.
+// sinks have no place, dropout must be `shared`: it multiplies P0 in the numerator. T, S, B >= 1; hidden keys and
+// values are finite. The products that each head takes part in, most of the work, have operands of type `Product`,
+// float or Bf16 (then Dv is even), and sums in float; P0, denominators and what all heads share stay float.
 template <typename Product>
 void factorised_forward(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
                         HeadsView<float> out, const FactorisedState& state, const Machine& machine);

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "headshare/base/error.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/text/unicode/bert_characters.h"
 #include "headshare/text/unicode/lower_case.h"
 

@@ -1,6 +1,6 @@
 #include "headshare/metrics/coverage.h"
 
-#include "headshare/base/json_reader.h"
+#include "headshare/base/json/json_reader.h"
 
 namespace headshare {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/rng.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 namespace {

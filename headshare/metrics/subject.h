@@ -41,6 +41,9 @@ struct Subject {
   // This names the model that was fine-tuned: "masked LM, 4 layers of 128, 3000 steps". It is "" where there was none,
   // and in files from before it was recorded.
   std::string encoders = {};
+
+  // Appends a sentence to the one that says what is asked; "" appends nothing.
+  void add_sentence(const std::string& said) { sentence += (sentence.empty() || said.empty() ? "" : " ") + said; }
 };
 
 }  // namespace headshare

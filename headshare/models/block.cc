@@ -14,7 +14,8 @@ BlockImpl::BlockImpl(const TransformerOptions& o, std::optional<AttentionOptions
     : attention(register_module("attention", Attention(o.attention))),
       norms_(o.norms),
       dropout_(o.dropout),
-      attention_norm_(register_module("attention_norm", block_norm(o))),
+      attention_norm_(norms_ == NormPlacement::kBeforeExceptFirst ? Norm()
+                                                                  : register_module("attention_norm", block_norm(o))),
       feed_forward_norm_(register_module("feed_forward_norm", block_norm(o))),
       feed_forward_(register_module("feed_forward", make_feed_forward(o))),
       attention_residual_(register_module("attention_residual", std::make_shared<Layer>())),
@@ -26,7 +27,7 @@ BlockImpl::BlockImpl(const TransformerOptions& o, std::optional<AttentionOptions
 }
 
 Tensor BlockImpl::normed_input(const Norm& norm, const Tensor& x) const {
-  return norms_ == NormPlacement::kBefore ? norm->forward(x) : x;
+  return norms_ == NormPlacement::kAfter || norm == nullptr ? x : norm->forward(x);
 }
 
 Tensor BlockImpl::residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const {

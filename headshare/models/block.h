@@ -27,6 +27,7 @@ struct CrossInput {
 // A block norms before its sub-layers or after them.
 //   Norms before (GPT-2): x + attention(norm(x)), then x + feed_forward(norm(x)).
 //   Norms after (BERT):   norm(x + attention(x)), then norm(x + feed_forward(x)).
+//   Norms before except first (the first block of ModernBERT): x + attention(x), then as norms before.
 // Cross-attention, where there is one, stands between the two in the same way (Vaswani et al., section 3.1).
 class BlockImpl : public Layer {
  public:

@@ -11,6 +11,7 @@ BlockStackImpl::BlockStackImpl(const TransformerOptions& o, std::shared_ptr<Drop
   for (int64_t i = 0; i < own_layers(o); ++i) {
     TransformerOptions one = o;
     one.attention = layer_attention(o, i);
+    if (o.norms == NormPlacement::kBeforeExceptFirst && i > 0) one.norms = NormPlacement::kBefore;
     blocks_.push_back(register_module(std::to_string(i), Block(one, cross)));
   }
 }

@@ -8,10 +8,10 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/memory.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/data/hash.h"
 #include "headshare/models/finite.h"
 #include "headshare/models/size.h"
@@ -198,7 +198,11 @@ int64_t leave_out_unused(const ModelOptions& options, nlohmann::json* values) {
   for (const AttentionOptions& one : kind.attentions(options)) {
     version = std::max(version, scheme_record(one.scheme).since);
   }
-  if (options.common().activation == ActivationKind::kSilu) version = std::max(version, kSiluFormatVersion);
+  const TransformerOptions& model = options.common();
+  if (model.activation == ActivationKind::kSilu) version = std::max(version, kSiluFormatVersion);
+  if (model.feed_forward == FeedForwardKind::kGegluErf || model.norms == NormPlacement::kBeforeExceptFirst) {
+    version = std::max(version, kModernBertFormatVersion);
+  }
   for (const Field& one : known) {
     if (one.since > version) values->erase(one.name);
   }
@@ -331,19 +335,26 @@ AnyModel load_values(const ModelOptions& options, const fs::path& checkpoint) {
   return model;
 }
 
+// Reads the options of a checkpoint. Throws Error where they are those of another model.
 template <class Model>
-Model load_weights(const fs::path& checkpoint) {
+ModelOptions options_of(const fs::path& checkpoint) {
   using Options = std::remove_cvref_t<decltype(std::declval<Model>()->options())>;
   const ModelOptions options = read_options(checkpoint);
   HS_CHECK(options.find<Options>() != nullptr, checkpoint.string(), " is ", options.kind().what_it_does(options), "; ",
            kind_of<Options>().needed());
-  return load_values(options, checkpoint).as<Model>();
+  return options;
+}
+
+template <class Model>
+Model load_weights(const fs::path& checkpoint) {
+  return load_values(options_of<Model>(checkpoint), checkpoint).template as<Model>();
 }
 
 template <class Model>
 Loaded<Model> load(const fs::path& path) {
   Loaded<Model> loaded;
   loaded.directory = find_checkpoint(path);
+  options_of<Model>(loaded.directory);  // a model of another kind is refused before its tokenizer is missed
   loaded.tokenizer = load_own_tokenizer(loaded.directory);
   HS_CHECK(loaded.tokenizer != nullptr, loaded.directory.string(), kNoTokenizer);
   loaded.model = load_weights<Model>(loaded.directory);
@@ -372,6 +383,13 @@ EncoderDecoder load_encoder_decoder(const fs::path& checkpoint) { return load_we
 
 LoadedModel load_model(const fs::path& path) { return load<Decoder>(path); }
 LoadedEncoder load_encoder_model(const fs::path& path) { return load<Encoder>(path); }
+
+LoadedVision load_vision_model(const fs::path& path) {
+  LoadedVision loaded;
+  loaded.directory = find_checkpoint(path);
+  loaded.model = load_weights<VisionTransformer>(loaded.directory);
+  return loaded;
+}
 
 LoadedTranslator load_translator(const fs::path& path) {
   LoadedTranslator loaded;

@@ -7,12 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/data/safetensors.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
 #include "headshare/models/encoder_decoder.h"
 #include "headshare/models/model_kind.h"
+#include "headshare/models/vision.h"
 #include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
@@ -21,11 +22,14 @@ namespace headshare {
 // gated feed-forward sub-layers and normed queries and keys, version 5 key widths that differ between layers, complex
 // mixing and poolers with ReLU, version 6 layers that share their parameters and factorised embeddings, version 7
 // hashed embeddings and three-way heads, version 8 hashed embeddings that read letters, version 9 encoder-decoders and
-// SiLU, version 10 query, key and value heads of gqa that differ in number. Models are written as the first version
+// SiLU, version 10 query, key and value heads of gqa that differ in number, version 11 output gates and attention
+// sinks, version 12 scaled rotations, rotations of a part of each head, local windows, GEGLU with the exact GELU and
+// first layers whose attention has no norm, version 13 vision transformers. Models are written as the first version
 // that has what they need, which older programs read. Options (FieldOptions::since), schemes (SchemeRecord::since) and
 // kinds of models (ModelKind::since) say which version brought them.
-inline constexpr int64_t kModelFormatVersion = 10;
+inline constexpr int64_t kModelFormatVersion = 13;
 inline constexpr int64_t kSiluFormatVersion = 9;
+inline constexpr int64_t kModernBertFormatVersion = 12;
 
 // config.json of a diagnostic task's model (tasks/diagnostics) has this format, known here so that the Error can say
 // that such a model is no language model.
@@ -84,7 +88,8 @@ struct AnyModel {
   ModelOptions options;
   std::shared_ptr<torch::nn::Module> module;
 
-  // Returns the same model as a Decoder, an Encoder or an EncoderDecoder; the caller knows that it is one.
+  // Returns the same model as a Decoder, an Encoder, an EncoderDecoder or a VisionTransformer; the caller knows that it
+  // is one.
   template <class Model>
   Model as() const {
     return Model(std::dynamic_pointer_cast<typename Model::ContainedType>(module));
@@ -127,6 +132,14 @@ struct LoadedTranslator {
 LoadedModel load_model(const fs::path& path);
 LoadedEncoder load_encoder_model(const fs::path& path);
 LoadedTranslator load_translator(const fs::path& path);
+
+struct LoadedVision {
+  VisionTransformer model{nullptr};  // in evaluation mode, on the CPU
+  fs::path directory;
+};
+
+// Reads a vision transformer, which has no tokenizer, from where load_model() looks.
+LoadedVision load_vision_model(const fs::path& path);
 
 // Reads the tokenizer in a checkpoint directory, checked as load_model does; null where there is none.
 std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint);

@@ -155,6 +155,64 @@ TEST_F(CheckpointTest, HeadCountsOfGqaComeBackAndAskForANewerProgram) {
   EXPECT_TRUE(same_bits(load_model(path()).model->hidden(ids), model->hidden(ids)));
 }
 
+TEST_F(CheckpointTest, GatesAndSinksComeBackAndAskForANewerProgram) {
+  for (const bool gated : {true, false}) {
+    fs::remove_all(path());
+    DecoderOptions options = small_options("mhe_add");
+    options.vocabulary = 256;
+    options.attention.sinks = !gated;
+    if (gated) options.attention.gate = OutputGate::kElement;
+    const Decoder model = small_decoder(options);
+    save_model(path(), model, &bytes_);
+    EXPECT_EQ(config()["format_version"], 11);
+    const at::NoGradGuard no_grad;
+    const Tensor ids = random_ids(2, 7, 256);
+    EXPECT_TRUE(same_bits(load_model(path()).model->hidden(ids), model->hidden(ids)));
+  }
+}
+
+TEST_F(CheckpointTest, ScaledAndPartialRotationsComeBackAndAskForANewerProgram) {
+  for (const bool scaled : {true, false}) {
+    fs::remove_all(path());
+    DecoderOptions options = small_options("mhe_add", PositionKind::kRotary);
+    options.vocabulary = 256;
+    save_model(path(), small_decoder(options), &bytes_);
+    EXPECT_EQ(config()["format_version"], 1) << "older programs read plain rotations";
+    fs::remove_all(path());
+    AttentionOptions& attention = options.attention;
+    if (scaled) attention.rotary_scaling = {.kind = RotaryScalingKind::kYarn, .factor = 4, .original_context = 32};
+    if (!scaled) attention.rotary_dimensions = 2;
+    const Decoder model = small_decoder(options);
+    save_model(path(), model, &bytes_);
+    EXPECT_EQ(config()["format_version"], 12);
+    const at::NoGradGuard no_grad;
+    const Tensor ids = random_ids(2, 7, 256);
+    EXPECT_TRUE(same_bits(load_model(path()).model->hidden(ids), model->hidden(ids)));
+  }
+}
+
+TEST_F(CheckpointTest, WhatModernBertHasComesBackAndAsksForANewerProgram) {
+  const std::vector<std::function<void(EncoderOptions&)>> changes = {
+      [](EncoderOptions& o) { o.attention.window = 2; },
+      [](EncoderOptions& o) {
+        o.attention.window = 1, o.global_every = 2, o.global_first = 1, o.local_rotary_base = 9;
+      },
+      [](EncoderOptions& o) { o.feed_forward = FeedForwardKind::kGegluErf; },
+      [](EncoderOptions& o) { o.norms = NormPlacement::kBeforeExceptFirst; }};
+  for (const auto& change : changes) {
+    fs::remove_all(path());
+    EncoderOptions options = small_encoder_options("mhe_add", PositionKind::kRotary);
+    options.vocabulary = 256;
+    change(options);
+    const Encoder model = small_encoder(options);
+    save_model(path(), model, &bytes_);
+    EXPECT_EQ(config()["format_version"], 12);
+    const at::NoGradGuard no_grad;
+    const Tensor ids = random_ids(2, 7, 256);
+    EXPECT_TRUE(same_bits(load_encoder_model(path()).model->hidden({.ids = ids}), model->hidden({.ids = ids})));
+  }
+}
+
 TEST_F(CheckpointTest, HeadsOfTasksComeBack) {
   EncoderOptions options = small_encoder_options("mhe_add");
   options.vocabulary = 256;

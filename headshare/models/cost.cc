@@ -4,10 +4,11 @@
 #include <cmath>
 
 #include "headshare/attention/scheme_record.h"
-#include "headshare/base/bytes_field.h"
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/bytes_field.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/models/vision_options.h"
 
 namespace headshare {
 namespace {
@@ -123,8 +124,9 @@ std::string element_name(ElementType type) { return enum_name(element_names(), t
 
 int64_t surplus_parameters(const CountDifference& counts, const TransformerOptions& resolved) {
   const int64_t fixed = (counts.fixed_tables * resolved.context + counts.unused_rows) * resolved.attention.d_model;
-  if (counts.output_bias || !resolved.attention.projection_bias) return -fixed;
-  return own_layers(resolved) * resolved.attention.d_model - fixed;
+  const int64_t surplus = counts.zero_biases - fixed;
+  if (counts.output_bias || !resolved.attention.projection_bias) return surplus;
+  return surplus + own_layers(resolved) * resolved.attention.d_model;
 }
 
 CostOptions cost_options(const std::string& kind) {
@@ -140,8 +142,8 @@ Fields fields(CostOptions& o) {
   return {
       field("schemes", &o.schemes, "attention schemes, or all", {.aliases = {"scheme", "attention"}}),
       field("kind", &o.kind,
-            "kind of model: a decoder language model, an encoder, which keeps no cache, or an encoder-decoder, which "
-            "translates",
+            "kind of model: a decoder language model, an encoder, which keeps no cache, an encoder-decoder, which "
+            "translates, or a vision-transformer, which tells the classes of images",
             kinds, {}),
       field("sweep", &o.sweep, "repeat for several values of one model option: heads=4,8,16,32 or layers=6,12,24"),
       bytes_field("memory-budget", &o.memory_budget,
@@ -162,6 +164,11 @@ Fields model_fields(TransformerOptions& model) {
 
 Fields swept_fields(ModelOptions& model) {
   Fields list = model_fields(model.common());
+  if (model.find<VisionOptions>() != nullptr) {
+    append(&list, model.kind().own_fields(model));
+    Fields known = model.kind().stored_fields(model);
+    std::erase_if(list, [&](const Field& one) { return find_field(known, one.name) == nullptr; });
+  }
   if (auto* encoder = model.find<EncoderOptions>()) append(&list, fields(encoder->embedding));
   return list;
 }
@@ -191,6 +198,7 @@ Sweep parse_sweep(const std::string& text, Fields model) {
 }
 
 std::vector<SchemeCost> all_costs(const CostOptions& options, const Sweep& sweep) {
+  if (!options.workers.workers.empty()) check_data_parallel(options.workers);
   std::vector<std::string> schemes = chosen_schemes(options.schemes);
   std::stable_partition(schemes.begin(), schemes.end(),
                         [&](const std::string& one) { return one == options.own_scheme; });

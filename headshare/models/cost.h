@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/models/data_parallel.h"
 #include "headshare/models/model_kind.h"
 
 namespace headshare {
@@ -23,6 +24,7 @@ struct CountDifference {
   bool output_bias = true;   // false: where our options have biases, the model has none on output projections
   int64_t fixed_tables = 0;  // tables of sinusoids, which the other program counts as parameters
   int64_t unused_rows = 0;   // rows of embeddings that no token has
+  int64_t zero_biases = 0;   // numbers in biases that the model has not, and that are zeros here
 };
 
 // Counts the parameters that such options have and the model lacks; the number is below 0 where the model has more.
@@ -37,6 +39,7 @@ struct CostOptions {
   int64_t batch_size = 1;
   ElementType weight_type = ElementType::kFp32;
   ElementType cache_type = ElementType::kFp32;
+  DataParallelOptions workers = {};
 
   // These describe the model that take_model() took; without one they are empty.
   std::string own_scheme = {};
@@ -53,7 +56,8 @@ Fields fields(CostOptions& options);
 // Lists the options of every kind of model that is asked about; `schemes` stands for the scheme.
 Fields model_fields(TransformerOptions& model);
 
-// A sweep takes these fields: the options that all kinds have, and of an encoder its token embedding.
+// A sweep takes these fields: the options that all kinds have, of an encoder its token embedding, and of a vision
+// transformer what it has instead of text.
 Fields swept_fields(ModelOptions& model);
 
 // Makes an existing model the one that is asked about: sets kind, model and own_scheme.

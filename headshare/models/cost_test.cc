@@ -130,6 +130,25 @@ TEST(CostTest, PartsOfAnEncoderDecoder) {
   EXPECT_EQ(fits.largest_batch, room / (cache * fits.model.common().context));
 }
 
+// The counts are timm's for vit_tiny, vit_small and vit_base with patches of 16 in images of 224, and for the distilled
+// deit_tiny.
+TEST(CostTest, VisionTransformers) {
+  const auto of = [](const Settings& more, const std::string& scheme = "mha") {
+    return cost(scheme, Settings{{"layers", "12"}} + more, "vision-transformer");
+  };
+  const Settings tiny = {{"d-model", "192"}, {"heads", "3"}};
+  EXPECT_EQ(of(tiny).size.total_parameters, 5717416);
+  EXPECT_EQ(of({{"d-model", "384"}, {"heads", "6"}}).size.total_parameters, 22050664);
+  EXPECT_EQ(of({{"d-model", "768"}, {"heads", "12"}}).size.total_parameters, 86567656);
+  EXPECT_EQ(of(tiny + Settings{{"distillation-token", "with_head"}}).size.total_parameters, 5910800);
+  EXPECT_EQ(of(tiny).cache_bytes_per_token, 0);
+  EXPECT_EQ(of(tiny, "mqa").size.attention_parameters, 12 * (2 * 192 * 192 + 2 * 192 * 64));
+  const std::vector<SchemeCost> swept = costs(
+      tiny + Settings{{"layers", "12"}, {"schemes", "mha"}, {"sweep", "image-size=224,384"}}, "vision-transformer");
+  EXPECT_EQ(swept[1].size.total_parameters - swept[0].size.total_parameters, (576 - 196) * 192);
+  EXPECT_THAT(error_message([&] { of(tiny + Settings{{"sweep", "context=8,16"}}); }), HasSubstr("unknown option"));
+}
+
 TEST(CostTest, ChosenSchemesStandInTheirOrder) {
   EXPECT_THAT(schemes_of(costs({{"schemes", "mhe-mul,gqa"}})), ElementsAre("gqa", "mhe_mul"));
   EXPECT_THAT(error_message([] { costs({{"schemes", "mhaa"}}); }), HasSubstr("did you mean 'mha'?"));

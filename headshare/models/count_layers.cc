@@ -6,6 +6,14 @@
 
 namespace headshare {
 
+int64_t missing_in_first_layer(const TransformerOptions& o) {
+  if (o.norms != NormPlacement::kBeforeExceptFirst) return 0;
+  const DeclareOn meta(at::kMeta);
+  int64_t parameters = 0;
+  for (const Declared& one : declared_parameters(*block_norm(o))) parameters += one.tensor.numel();
+  return parameters;
+}
+
 int64_t count_embedding(const TokenEmbeddingOptions& embedding, const TransformerOptions& o) {
   const DeclareOn meta(at::kMeta);
   int64_t parameters = 0;

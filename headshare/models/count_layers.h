@@ -23,6 +23,9 @@ struct LayerCount {
   int64_t rest = 0;
 };
 
+// Counts the parameters that the first layer lacks beside the others.
+int64_t missing_in_first_layer(const TransformerOptions& options);
+
 template <class Model, class Options>
 LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
   const DeclareOn meta(at::kMeta);
@@ -30,6 +33,7 @@ LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
   one_block.layer_groups.reset();
   one_block.attention = attention;
   one_block.layer_key_widths.clear();
+  if (one_block.norms == NormPlacement::kBeforeExceptFirst) one_block.norms = NormPlacement::kBefore;
   const Model model(one_block);
   LayerCount count{.attention = model->attention(0)->scheme().cost()};
   for (const Declared& one : declared_parameters(*model)) {
@@ -64,6 +68,7 @@ ModelSize count_layers(const Options& options) {
     size.total_parameters += number * one.block;
     elements += number * one.attention.cache_elements;
   }
+  size.total_parameters -= missing_in_first_layer(options);
   size.feed_forward_width = *options.feed_forward_width;
   size.cache_elements_per_token = elements / layers;
   size.cache_bytes_per_token = elements * depths * kBytesOfFloat;

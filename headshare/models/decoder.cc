@@ -56,7 +56,7 @@ Tensor DecoderImpl::scored(const Tensor& hidden) const {
   return output_projection_.is_empty() ? hidden : output_projection_->forward(hidden);
 }
 
-Tensor DecoderImpl::logits(const Tensor& hidden) const { return at::linear(scored(hidden), output_embedding_); }
+Tensor DecoderImpl::logits(const Tensor& hidden) const { return linear_map(scored(hidden), output_embedding_); }
 
 SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets) const {
   const Tensor flat = targets.flatten();

@@ -62,6 +62,8 @@ class DecoderCase : public testing::TestWithParam<Case> {
       options.norm = NormKind::kRms;
       options.feed_forward = FeedForwardKind::kSwiglu;
       options.attention.qk_norm = is_trained(GetParam().scheme);
+      options.attention.gate = OutputGate::kElement;
+      options.attention.sinks = is_trained(GetParam().scheme);
     }
     if (GetParam().parts == Parts::kAlbert) {
       options.layer_groups = 1;

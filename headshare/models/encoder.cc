@@ -16,7 +16,7 @@ EncoderImpl::EncoderImpl(EncoderOptions resolved)
   if (options_.segments > 0) {
     segment_embedding_ = declare("segment_embedding", {options_.segments, embedding_width(options_)}, start);
   }
-  if (options_.norms == NormPlacement::kBefore) norm_ = register_module("norm", block_norm(options_));
+  if (options_.norms != NormPlacement::kAfter) norm_ = register_module("norm", block_norm(options_));
   if (options_.pooler) pooler_ = register_module("pooler", Linear(E, E, Bias::kYes, start));
   if (options_.task_head.kind != TaskHeadKind::kNone) task_head_ = register_module("task_head", TaskHead(options_));
   if (options_.masked_head) masked_head_ = register_module("masked_head", MaskedHead(options_, token_embedding()));

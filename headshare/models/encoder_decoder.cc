@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/models/transformer.h"
 #include "headshare/ops/cross_entropy.h"

@@ -5,7 +5,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/prefixed.h"
+#include "headshare/base/options/prefixed.h"
 
 namespace headshare {
 namespace {
@@ -50,6 +50,8 @@ void take_common(const EncoderDecoderOptions& o, AttentionOptions* site) {
   site->rotary = o.positions == PositionKind::kRotary;
   site->alibi = o.positions == PositionKind::kAlibi;
   site->rotary_base = o.attention.rotary_base;
+  site->rotary_scaling = o.attention.rotary_scaling;
+  site->rotary_dimensions = o.attention.rotary_dimensions;
   site->init_deviation = site->output_deviation = start_deviation(o);
 }
 
@@ -65,6 +67,7 @@ void resolve_site(const EncoderDecoderOptions& o, const char* name, AttentionOpt
 // Removes positions, because a cross-attention reads two sequences whose positions have no order in common.
 void take_positions_away(AttentionOptions* cross) {
   cross->rotary = cross->alibi = false;
+  cross->window.reset();
   for (const auto& one : scheme_records()) {
     if (one->options.leave_rotary_out != nullptr) one->options.leave_rotary_out(cross);
   }
@@ -86,6 +89,8 @@ void resolve_sites(EncoderDecoderOptions* o) {
 void refuse_what_it_has_not(const EncoderDecoderOptions& o) {
   HS_CHECK(!o.layer_groups, "an encoder-decoder has no layers that share parameters; leave --layer-groups out");
   HS_CHECK(!o.embedding_width, "an encoder-decoder has no factorised embeddings; leave --embedding-width out");
+  HS_CHECK(o.norms != NormPlacement::kBeforeExceptFirst,
+           "the sides of an encoder-decoder norm before each part or after it; choose --norms pre or post");
   HS_CHECK(o.layer_key_widths.empty(),
            "an encoder-decoder has one key width for all layers; use --key-width instead of --layer-key-widths");
 }

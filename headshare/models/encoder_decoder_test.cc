@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/testing.h"
@@ -99,6 +99,42 @@ TEST(EncoderDecoderTest, IsCountedAsItIsMade) {
     EXPECT_EQ(state.own.front().allocated_bytes(), 6 * 4 * size.cache_bytes_per_token);
     EXPECT_EQ(state.cross.front().allocated_bytes(), 2 * 5 * size.source_cache_bytes_per_token);
   }
+}
+
+// The options of the model reach both self-attentions, and not the attention to the source. A checkpoint has them once
+// for all sites.
+TEST(EncoderDecoderTest, RotationsAreScaledInBothSides) {
+  EncoderDecoderOptions options = small("mha", PositionKind::kRotary);
+  options.attention.rotary_scaling = {.kind = RotaryScalingKind::kLinear, .factor = 2};
+  options.attention.rotary_dimensions = 2;
+  const nlohmann::json config = model_config(resolve(options));
+  const AttentionSites sites = *options_of_config(config, "test").as<EncoderDecoderOptions>().sites;
+  EXPECT_EQ(config.at("format_version"), 12);
+  for (const AttentionOptions& one : {sites.encoder, sites.decoder}) {
+    EXPECT_EQ(one.rotary_scaling, options.attention.rotary_scaling);
+    EXPECT_EQ(one.rotary_dimensions, 2);
+  }
+  EXPECT_EQ(sites.cross.rotary_scaling, RotaryScaling());
+  EXPECT_FALSE(sites.cross.rotary_dimensions);
+  const at::NoGradGuard no_grad;
+  EncoderDecoderOptions plain = small("mha", PositionKind::kRotary);
+  const Tensor ids = random_ids(3, 4, 13, 6);
+  const auto hidden = [&](const EncoderDecoder& model) { return model->hidden(ids, model->encode(three_sources())); };
+  EXPECT_FALSE(at::allclose(hidden(made(options)), hidden(made(plain))));
+}
+
+TEST(EncoderDecoderTest, SidesHaveWindowsAndTheCrossAttentionHasNone) {
+  EncoderDecoderOptions options = small("mha", PositionKind::kRotary);
+  options.attention.window = 1;
+  const nlohmann::json config = model_config(resolve(options));
+  const AttentionSites sites = *options_of_config(config, "test").as<EncoderDecoderOptions>().sites;
+  EXPECT_EQ(sites.encoder.window, 1);
+  EXPECT_EQ(sites.decoder.window, 1);
+  EXPECT_FALSE(sites.cross.window);
+  const at::NoGradGuard no_grad;
+  const Tensor ids = random_ids(3, 4, 13, 6);
+  const auto hidden = [&](const EncoderDecoder& model) { return model->hidden(ids, model->encode(three_sources())); };
+  EXPECT_FALSE(at::allclose(hidden(made(options)), hidden(made(small("mha", PositionKind::kRotary)))));
 }
 
 class EverySite : public testing::TestWithParam<std::string> {};

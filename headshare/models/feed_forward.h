@@ -19,8 +19,8 @@ FeedForward make_feed_forward(const TransformerOptions& resolved);
 // Makes W2 act(W1 x) with the projections `expand` and `contract`.
 FeedForward make_plain_feed_forward(const TransformerOptions& resolved);
 
-// Makes W2 (act(W0 x) * W1 x), with SiLU or GELU: SwiGLU and GEGLU (Shazeer, 2020); the projections are `gate`,
-// `expand` and `contract`.
+// Makes W2 (act(W0 x) * W1 x), with SiLU or GELU in either form: SwiGLU and GEGLU (Shazeer, 2020); the projections are
+// `gate`, `expand` and `contract`.
 FeedForward make_gated_feed_forward(const TransformerOptions& resolved);
 
 Tensor activate(ActivationKind kind, const Tensor& x);

@@ -20,7 +20,8 @@ class GatedFeedForward : public FeedForwardLayer {
 
  private:
   Tensor activated(const Tensor& gate) const {
-    return kind_ == FeedForwardKind::kSwiglu ? at::silu(gate) : gelu(gate, GeluForm::kTanh);
+    if (kind_ == FeedForwardKind::kSwiglu) return at::silu(gate);
+    return gelu(gate, kind_ == FeedForwardKind::kGeglu ? GeluForm::kTanh : GeluForm::kErf);
   }
 
   FeedForwardKind kind_;

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
 #include "headshare/models/block.h"
 #include "headshare/ops/cross_entropy.h"
 

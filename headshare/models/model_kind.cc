@@ -1,8 +1,10 @@
 #include "headshare/models/model_kind.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/base/record_list.h"
+#include "headshare/models/encoder_decoder_options.h"
+#include "headshare/models/vision_options.h"
 
 namespace headshare {
 namespace {
@@ -10,7 +12,8 @@ namespace {
 using Kinds = RecordList<const ModelKind*>;
 
 Kinds& kinds() {
-  static Kinds list({&kind_of<DecoderOptions>(), &kind_of<EncoderOptions>(), &kind_of<EncoderDecoderOptions>()});
+  static Kinds list({&kind_of<DecoderOptions>(), &kind_of<EncoderOptions>(), &kind_of<EncoderDecoderOptions>(),
+                     &kind_of<VisionOptions>()});
   return list;
 }
 

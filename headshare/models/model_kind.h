@@ -1,10 +1,11 @@
-// A ModelKind tells the program what it needs to know of decoders, encoders, encoder-decoders, or a kind that another
-// program adds. Each has a file in kinds/ and a line in model_kind.cc.
+// A ModelKind tells the program what it needs to know of decoders, encoders, encoder-decoders, vision transformers, or
+// a kind that another program adds. Each has a file in kinds/ and a line in model_kind.cc.
 #pragma once
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headshare/models/greedy_decoding.h"
@@ -32,8 +33,14 @@ class ModelKind {
   virtual bool is_causal() const { return false; }
   // Tells whether decoding keeps keys and values of tokens already seen.
   virtual bool keeps_cache() const { return false; }
+  // Tells whether the model reads text, through a tokenizer.
+  virtual bool reads_text() const { return true; }
   // Tells whether the model reads one sequence and writes another.
   virtual bool reads_source() const { return false; }
+  // Names the sizes of what the model reads and writes, as tables and messages list them.
+  virtual std::vector<std::pair<std::string, int64_t>> input_sizes(const ModelOptions& options) const {
+    return {{"vocabulary", options.common().vocabulary}, {"context", options.common().context}};
+  }
   // Returns the number of tokens that the model reads; `vocabulary` counts those that it writes.
   virtual int64_t source_vocabulary(const ModelOptions& options) const { return options.common().vocabulary; }
   // Tells whether the model has no vocabulary: its tokenizer gives words, and the model hashes them.

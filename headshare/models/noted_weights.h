@@ -1,12 +1,15 @@
 // A directory of results notes which weights they were made from.
 #pragma once
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 
 namespace headshare {
 
 constexpr const char* kWeightsFile = "weights.json";
 constexpr const char* kTeacherFile = "teacher.json";  // notes the model from which others learned
+
+// Returns a fingerprint of the checkpoint's weights.
+std::string weights_fingerprint(const fs::path& checkpoint);
 
 // Notes in directory/`file` a fingerprint of the checkpoint's weights. Throws Error when an earlier call noted other
 // weights, because the results there would come from two models.

@@ -29,13 +29,17 @@ const EnumNames<ActivationKind>& activation_names() {
 }
 
 const EnumNames<FeedForwardKind>& feed_forward_names() {
-  static const EnumNames<FeedForwardKind> names = {
-      {FeedForwardKind::kPlain, "plain"}, {FeedForwardKind::kSwiglu, "swiglu"}, {FeedForwardKind::kGeglu, "geglu"}};
+  static const EnumNames<FeedForwardKind> names = {{FeedForwardKind::kPlain, "plain"},
+                                                   {FeedForwardKind::kSwiglu, "swiglu"},
+                                                   {FeedForwardKind::kGeglu, "geglu"},
+                                                   {FeedForwardKind::kGegluErf, "geglu_erf"}};
   return names;
 }
 
 const EnumNames<NormPlacement>& norm_names() {
-  static const EnumNames<NormPlacement> names = {{NormPlacement::kBefore, "pre"}, {NormPlacement::kAfter, "post"}};
+  static const EnumNames<NormPlacement> names = {{NormPlacement::kBefore, "pre"},
+                                                 {NormPlacement::kAfter, "post"},
+                                                 {NormPlacement::kBeforeExceptFirst, "pre_except_first"}};
   return names;
 }
 
@@ -73,6 +77,21 @@ void resolve_layer_groups(TransformerOptions& o) {
   if (*o.layer_groups == o.layers) o.layer_groups.reset();
 }
 
+void resolve_windows(TransformerOptions& o) {
+  if (!o.attention.window) o.global_every.reset();
+  if (!o.global_every) o.global_first = 0;
+  if (!o.attention.window || o.positions != PositionKind::kRotary) o.local_rotary_base.reset();
+  if (!o.global_every) return;
+  HS_CHECK(*o.global_every >= 2, "global-every ", *o.global_every,
+           " leaves no layer with --local-window; leave the window out, or choose 2 or more");
+  HS_CHECK(o.global_first >= 0 && o.global_first < *o.global_every, "global-first must be below global-every, ",
+           *o.global_every, ", and not ", o.global_first);
+  HS_CHECK(o.global_first < o.layers, "global-first ", o.global_first, " is beyond the ", o.layers,
+           " layers, so that no layer sees all tokens; choose a smaller one, or leave --global-every out");
+  HS_CHECK(!o.layer_groups,
+           "layers that share their parameters (--layer-groups) have the same window; leave --global-every out");
+}
+
 // Resolves options that decoders and encoders have in common; the weights whose output is added to the residual stream
 // start with `output_deviation`.
 void resolve_shared(TransformerOptions& o, double output_deviation) {
@@ -82,6 +101,7 @@ void resolve_shared(TransformerOptions& o, double output_deviation) {
   o.attention.output_deviation = output_deviation;
   resolve_layer_groups(o);
   resolve_layer_widths(o);
+  resolve_windows(o);
   o.attention = resolve(o.attention);
   if (!o.feed_forward_width) o.feed_forward_width = default_feed_forward_width(o.feed_forward, o.attention.d_model);
   HS_CHECK(o.positions != PositionKind::kSinusoidal || embedding_width(o) % 2 == 0,
@@ -106,6 +126,12 @@ int64_t embedding_width(const TransformerOptions& o) { return o.embedding_width.
 AttentionOptions layer_attention(const TransformerOptions& o, int64_t layer) {
   AttentionOptions attention = o.attention;
   if (!o.layer_key_widths.empty()) attention.key_width = o.layer_key_widths.at(static_cast<size_t>(layer));
+  if (o.global_every && layer % *o.global_every == o.global_first) {
+    attention.window.reset();
+  } else if (o.local_rotary_base) {
+    attention.rotary_base = *o.local_rotary_base;
+    attention.rotary_scaling = {};
+  }
   return attention;
 }
 
@@ -117,11 +143,28 @@ EncoderOptions::EncoderOptions() {
 }
 
 Field norms_field(NormPlacement* target) {
-  return field("norms", target,
-               "norms of blocks: after each sum (BERT, the first Transformer), or before each part (what --task mlm "
-               "begins with)",
-               norm_names(), {.aliases = {"norm-placement"}});
+  return field(
+      "norms", target,
+      "norms of blocks: after each sum (BERT, the first Transformer), or before each part (what --task mlm "
+      "begins with); pre_except_first: the first layer's attention reads the normed embedding itself (ModernBERT)",
+      norm_names(), {.aliases = {"norm-placement"}});
 }
+
+namespace {
+
+Fields window_fields(TransformerOptions& o) {
+  return {field("global-every", &o.global_every,
+                "with --local-window: every N-th layer sees all tokens; auto: all layers have the window",
+                {.min = 2, .max = 10000, .aliases = {"global-attn-every-n-layers"}, .since = 12}),
+          field("global-first", &o.global_first, "index of the first layer that sees all tokens, from 0",
+                {.min = 0, .max = 9999, .since = 12}),
+          field("local-rotary-base", &o.local_rotary_base,
+                "rotary base of the layers with --local-window, which --rotary-scaling leaves alone then; auto: "
+                "--rotary-base",
+                {.min = 1, .aliases = {"local-rope-theta"}, .since = 12})};
+}
+
+}  // namespace
 
 Fields fields(DecoderOptions& o) {
   Fields list = {
@@ -137,16 +180,16 @@ Fields fields(DecoderOptions& o) {
             {.min = 1, .max = 1 << 16, .aliases = {"num-attention-heads", "n-head", "num-heads"}}),
       field("context", &o.context, "longest sequence in tokens",
             {.min = 1, .max = 1 << 24, .aliases = {"block-size", "n-positions", "max-position-embeddings"}}),
-      field("feed-forward", &o.feed_forward,
-            "what follows attention in a block; swiglu and geglu multiply it by a gate (three matrices)",
-            feed_forward_names(), {.aliases = {"mlp"}, .since = 4}),
+      field(
+          "feed-forward", &o.feed_forward,
+          "what follows attention in a block; swiglu, geglu and geglu_erf (with the exact gelu) multiply it by a gate "
+          "(three matrices)",
+          feed_forward_names(), {.aliases = {"mlp"}, .since = 4}),
       field(
           "feed-forward-width", &o.feed_forward_width,
           "width of the feed-forward part; auto: 4 x d-model, gated about 8/3 x d-model, which has as many parameters",
           {.min = 1, .max = 1 << 24, .aliases = {"intermediate-size", "n-inner"}}),
       field("positions", &o.positions, "how positions enter", position_names()),
-      field("rotary-base", &o.attention.rotary_base, "base of the rotary frequencies",
-            {.min = 1, .aliases = {"rope-theta"}}),
       field("activation", &o.activation, "of a plain feed-forward part", activation_names(),
             {.aliases = {"activation-function", "hidden-act"}}),
       field("norm", &o.norm, "layer: mean 0 and variance 1 with weight and bias; rms: mean square 1 with a weight",
@@ -164,7 +207,9 @@ Fields fields(DecoderOptions& o) {
       field("init-deviation", &o.init_deviation, "weights start from N(0, this squared)",
             {.min = 0, .max = 10, .aliases = {"initializer-range"}}),
   };
+  append(&list, rotary_fields(o.attention));
   append(&list, fields(o.attention));
+  append(&list, window_fields(o));
   list.push_back(field("layer-key-widths", &o.layer_key_widths,
                        "key width of each layer of collaborative attention (of each --layer-groups), where they "
                        "differ; empty: --key-width",
@@ -214,6 +259,8 @@ DecoderOptions resolve(DecoderOptions o) {
 
 EncoderOptions resolve(EncoderOptions o) {
   resolve_shared(o, o.init_deviation);
+  HS_CHECK(o.norms != NormPlacement::kBeforeExceptFirst || !o.layer_groups,
+           "layers that share their parameters (--layer-groups) have the same norms; choose --norms pre or post");
   if (is_hashed(o.embedding)) {
     check_token_embedding(o.embedding, embedding_width(o));
     HS_CHECK(!o.masked_head,

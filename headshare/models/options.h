@@ -14,11 +14,12 @@ enum class PositionKind { kLearned, kSinusoidal, kRotary, kAlibi, kNone };
 enum class ActivationKind { kGeluTanh, kGeluErf, kRelu, kSilu };
 
 // kPlain has `activation`; the gated kinds have activations of their own.
-enum class FeedForwardKind { kPlain, kSwiglu, kGeglu };
+enum class FeedForwardKind { kPlain, kSwiglu, kGeglu, kGegluErf };
 inline bool is_gated(FeedForwardKind kind) { return kind != FeedForwardKind::kPlain; }
 
-// A block norms what its two sub-layers read, as GPT-2 does, or the sums that they were added to, as BERT does.
-enum class NormPlacement { kBefore, kAfter };
+// A block norms what its two sub-layers read, as GPT-2 does, or the sums that they were added to, as BERT does. The
+// embedding of an encoder is normed already, so that ModernBERT's first attention reads it as it is.
+enum class NormPlacement { kBefore, kAfter, kBeforeExceptFirst };
 
 // Decoders and encoders have these options in common.
 struct TransformerOptions {
@@ -38,7 +39,12 @@ struct TransformerOptions {
   bool tie_embeddings = true;
   bool feed_forward_bias = true;
   double init_deviation = 0.02;
-  AttentionOptions attention = {};             // holds E and H
+  AttentionOptions attention = {};  // holds E and H
+  // The layers `global_first`, `global_first` + `global_every`, ... see all tokens where attention has a window. The
+  // others may have a rotary base of their own, without scaling.
+  std::optional<int64_t> global_every = {};  // default: all layers have the window
+  int64_t global_first = 0;
+  std::optional<double> local_rotary_base = {};
   std::vector<int64_t> layer_key_widths = {};  // R of each of own_layers(), where they differ; attention.key_width is
                                                // the largest
 };

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
 
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/testing.h"
 

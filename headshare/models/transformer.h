@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
 #include "headshare/models/block_stack.h"
 #include "headshare/models/embeddings/token_embedding.h"
 #include "headshare/models/teacher_output.h"

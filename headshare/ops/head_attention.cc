@@ -2,10 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "headshare/base/error.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/ops/head_attention_backends.h"
 
 namespace headshare {
@@ -30,17 +31,20 @@ void check_shapes_beside(const HeadProblem& p, const HeadMask& mask) {
   HS_CHECK(!p.key_bias.defined() || p.key_bias.sizes() == at::IntArrayRef({B, p.heads, S}),
            "the bias of the keys must be [batch, heads, keys] = [", B, ", ", p.heads, ", ", S, "], not ",
            p.key_bias.defined() ? join_text(p.key_bias.sizes()) : "");
+  HS_CHECK(!p.sinks.defined() || p.sinks.sizes() == at::IntArrayRef({p.heads}), "attention needs a sink for each of ",
+           p.heads, " heads, not ", p.sinks.defined() ? join_text(p.sinks.sizes()) : "");
   HS_CHECK(!mask.alibi_slopes.defined() || mask.alibi_slopes.sizes() == at::IntArrayRef({p.heads}),
            "ALiBi needs a slope for each of ", p.heads, " heads, not ",
            mask.alibi_slopes.defined() ? join_text(mask.alibi_slopes.sizes()) : "");
 }
 
 void check_types_and_devices(const HeadProblem& p, const HeadMask& mask) {
-  for (const Tensor* x : {&p.query, &p.key, &p.value, &p.query_shift, &p.key_bias, &mask.alibi_slopes}) {
+  for (const Tensor* x : {&p.query, &p.key, &p.value, &p.query_shift, &p.key_bias, &p.sinks, &mask.alibi_slopes}) {
     HS_CHECK(!x->defined() || x->is_floating_point(), "attention takes floating-point tensors, not ", x->scalar_type(),
              " ", x->sizes());
   }
-  for (const Tensor* x : {&p.key, &p.value, &p.query_shift, &p.key_bias, &mask.visible_keys, &mask.alibi_slopes}) {
+  for (const Tensor* x :
+       {&p.key, &p.value, &p.query_shift, &p.key_bias, &p.sinks, &mask.visible_keys, &mask.alibi_slopes}) {
     HS_CHECK(!x->defined() || x->device() == p.query.device(),
              "all tensors of an attention must be on one device, not ", p.query.device(), " and ", x->device());
   }
@@ -63,6 +67,7 @@ void check_problem(const HeadProblem& p, const HeadMask& mask) {
   check_types_and_devices(p, mask);
   check_shapes_beside(p, mask);
   const auto& visible = mask.visible_keys;
+  HS_CHECK(mask.window >= 0, "a window reaches over at least 0 positions, not ", mask.window);
   HS_CHECK(!visible.defined() || (visible.scalar_type() == at::kBool && visible.dim() == 2 &&
                                   visible.size(0) == p.key.size(0) && visible.size(1) == p.key.size(2)),
            "the padding mask must be bool [batch, keys] = [", p.key.size(0), ", ", p.key.size(2), "], not ",
@@ -98,7 +103,8 @@ const HeadBackend& forced_backend(const char* name, const HeadProblem& problem, 
 bool needs_gradients(const HeadProblem& p) {
   if (!at::GradMode::is_enabled()) return false;
   const auto needs = [](const Tensor& x) { return x.defined() && x.requires_grad(); };
-  return needs(p.query) || needs(p.key) || needs(p.value) || needs(p.query_shift) || needs(p.key_bias);
+  return needs(p.query) || needs(p.key) || needs(p.value) || needs(p.query_shift) || needs(p.key_bias) ||
+         needs(p.sinks);
 }
 
 }  // namespace
@@ -153,19 +159,34 @@ Tensor attend(const HeadProblem& problem, const HeadMask& mask, const HeadDropou
 }
 
 Tensor live_queries(const HeadProblem& problem, const HeadMask& mask) {
-  const int64_t T = problem.query.size(2);
-  const int64_t S = problem.key.size(2);
+  return live_queries(problem, mask, problem.key.size(2) - problem.query.size(2));
+}
+
+Tensor live_queries(const HeadProblem& problem, const HeadMask& mask, int64_t first) {
+  const int64_t T = problem.query.size(2), S = problem.key.size(2), W = mask.window;
   const auto options = problem.key.options().dtype(at::kBool);
   if (S == 0) return at::zeros({1, T}, options);
-  const bool rows_without_keys = mask.causal && T > S;
-  if (!mask.visible_keys.defined()) {
-    if (!rows_without_keys) return {};
-    return (at::arange(T, options.dtype(at::kLong)) >= T - S).unsqueeze(0);  // [1, T]
-  }
-  if (!mask.causal) return mask.visible_keys.any(1, /*keepdim=*/true).expand({mask.visible_keys.size(0), T});
-  const Tensor seen = mask.visible_keys.to(at::kLong).cumsum(1) > 0;      // [B, S]: some key up to j is visible
-  const Tensor last = at::arange(T, options.dtype(at::kLong)) + (S - T);  // the last key query i may see
-  return seen.index_select(1, last.clamp_min(0)).logical_and(last >= 0);  // [B, T]
+  const bool too_early = mask.causal ? first < 0 : W > 0 && first + W < 0;
+  const bool too_late = W > 0 && first + T - 1 - W >= S;
+  if (!mask.visible_keys.defined() && !too_early && !too_late) return {};
+  if (!mask.causal && W == 0) return mask.visible_keys.any(1, /*keepdim=*/true).expand({mask.visible_keys.size(0), T});
+  const Tensor place = at::arange(first, first + T, options.dtype(at::kLong));
+  // Query i may see the keys from `begin` to before `end`, if there are any.
+  const Tensor begin = W > 0 ? (place - W).clamp(0, S) : at::zeros_like(place);
+  const Tensor end = (mask.causal ? place + 1 : place + (W + 1)).clamp(0, S);
+  if (!mask.visible_keys.defined()) return (begin < end).unsqueeze(0);                           // [1, T]
+  const Tensor before = at::constant_pad_nd(mask.visible_keys.to(at::kLong).cumsum(1), {1, 0});  // [B, S + 1]
+  return before.index_select(1, end) > before.index_select(1, begin);                            // [B, T]
+}
+
+bool has_window(const HeadProblem& problem, const HeadMask& mask) {
+  return has_window(problem, mask, problem.key.size(2) - problem.query.size(2));
+}
+
+bool has_window(const HeadProblem& problem, const HeadMask& mask, int64_t first) {
+  const int64_t T = problem.query.size(2), S = problem.key.size(2);
+  const int64_t back = first + T - 1, ahead = mask.causal ? 0 : S - 1 - first;  // the longest distances
+  return mask.window > 0 && std::max(back, ahead) > mask.window;
 }
 
 }  // namespace headshare

@@ -19,7 +19,9 @@ struct KernelPasses;
 
 // The problem has the canonical form (docs/mathematics.md#the-canonical-form):
 //   score_h[i,j] = scale * (q_{h,i} . k_{g(h),j} + c_h[j]),  c_h[j] = query_shift_h . k_j + key_bias[h,j]
-// Head counts of query, key and value are each 1, a divisor of H, or H; head h reads head h / (H / count).
+// With a sink, softmax runs over one more key, whose score is sink_h for every query and whose value is 0: weights of
+// the keys sum to less than one. Head counts of query, key and value are each 1, a divisor of H, or H; head h reads
+// head h / (H / count).
 struct HeadProblem {
   int64_t heads = 1;        // H
   Tensor query;             // [B, Hq, T, Dk]
@@ -28,15 +30,19 @@ struct HeadProblem {
   Tensor query_shift = {};  // [H, Dk] or undefined; needs Hq == Hk == 1
   Tensor key_bias = {};     // [B, H, S] or undefined
   double scale = 1;
+  Tensor sinks = {};  // [H] or undefined
 };
 
 // A mask says what a query may see. Causal masks are aligned bottom-right: query i of T sees key j of S when
 // j <= i + S - T, so that one new query sees the whole cache. T = 2, S = 4:  1 1 1 0
 //                                                                            1 1 1 1
+// With a window W, query i sees key j when also |i + S - T - j| <= W: W keys on either side, or under a causal mask the
+// last W + 1.
 struct HeadMask {
   bool causal = false;
   Tensor visible_keys = {};  // bool [B, S]; false hides a padding key from every query. Undefined: all visible
   Tensor alibi_slopes = {};  // [H] or undefined: score gains -slope_h * |i + S - T - j|, after scaling
+  int64_t window = 0;        // W; 0: no limit
 };
 
 // This is dropout on the attention weights. `site` names the random stream; p counts only while it trains. A caller

@@ -27,8 +27,9 @@ struct HeadCase {
   std::string name{};  // in messages
   int64_t B = 2, H = 4, Hq = 4, Hk = 4, Hv = 4, T = 5, S = 5, Dk = 8, Dv = 8;
   double scale = 0.35;
-  bool causal = false, shift = false, key_bias = false, alibi = false;
+  bool causal = false, shift = false, key_bias = false, alibi = false, sinks = false;
   Padding padding = Padding::kNone;
+  int64_t window = 0;
 };
 
 inline std::vector<HeadCase> head_cases() {
@@ -82,6 +83,17 @@ inline std::vector<HeadCase> head_cases() {
        .key_bias = true,
        .alibi = true,
        .padding = Padding::kHead},
+      {.name = "sinks", .B = 3, .T = 6, .S = 9, .causal = true, .sinks = true, .padding = Padding::kHead},
+      {.name = "sinks_of_shared_heads",
+       .Hq = 1,
+       .Hk = 1,
+       .Hv = 1,
+       .T = 140,
+       .S = 150,
+       .causal = true,
+       .shift = true,
+       .sinks = true},
+      {.name = "decode_sinks", .Hk = 2, .Hv = 2, .T = 1, .S = 300, .sinks = true, .padding = Padding::kSentence},
       {.name = "decode_multi_query", .H = 12, .Hq = 12, .Hk = 1, .Hv = 1, .T = 1, .S = 700, .causal = true},
       {.name = "decode_padded", .B = 3, .Hk = 2, .Hv = 2, .T = 1, .S = 301, .causal = true, .padding = Padding::kTail},
       {.name = "decode_shift", .Hq = 1, .Hk = 1, .Hv = 1, .T = 1, .S = 130, .causal = true, .shift = true},
@@ -152,6 +164,51 @@ inline std::vector<HeadCase> head_cases() {
        .key_bias = true,
        .alibi = true,
        .padding = Padding::kHead},
+      {.name = "window", .T = 9, .S = 9, .window = 2},
+      {.name = "window_causal", .T = 9, .S = 9, .causal = true, .window = 3},
+      {.name = "window_longer_than_the_text", .causal = true, .window = 9},
+      {.name = "window_of_last_queries", .Hk = 2, .Hv = 2, .T = 4, .S = 11, .causal = true, .window = 1},
+      {.name = "window_more_queries", .T = 12, .S = 4, .window = 3},
+      {.name = "window_more_queries_causal", .T = 12, .S = 4, .causal = true, .window = 2},
+      {.name = "window_padded", .B = 3, .T = 9, .S = 9, .padding = Padding::kTail, .window = 1},
+      {.name = "window_padded_causal", .B = 3, .T = 9, .S = 9, .causal = true, .padding = Padding::kHead, .window = 1},
+      {.name = "window_decode", .Hk = 2, .Hv = 2, .T = 1, .S = 300, .causal = true, .window = 70},
+      {.name = "window_decode_biases",
+       .Hk = 1,
+       .T = 1,
+       .S = 257,
+       .Dk = 6,
+       .key_bias = true,
+       .alibi = true,
+       .sinks = true,
+       .padding = Padding::kTail,
+       .window = 100},
+      {.name = "window_blocks", .H = 2, .Hq = 2, .Hk = 2, .Hv = 2, .T = 290, .S = 290, .window = 30},
+      {.name = "window_blocks_causal",
+       .B = 1,
+       .H = 2,
+       .Hq = 2,
+       .Hk = 1,
+       .Hv = 1,
+       .T = 290,
+       .S = 350,
+       .causal = true,
+       .window = 40},
+      {.name = "window_blocks_wide", .B = 1, .H = 2, .Hq = 2, .Hk = 2, .Hv = 2, .T = 300, .S = 300, .window = 200},
+      {.name = "window_blocks_everything",
+       .B = 3,
+       .H = 2,
+       .Hq = 1,
+       .Hk = 1,
+       .Hv = 2,
+       .T = 300,
+       .S = 140,
+       .shift = true,
+       .key_bias = true,
+       .alibi = true,
+       .sinks = true,
+       .padding = Padding::kHead,
+       .window = 25},
   };
 }
 
@@ -186,7 +243,9 @@ inline HeadInputs make_inputs(const HeadCase& c, at::TensorOptions options) {
                 .scale = c.scale};
   if (c.shift) in.problem.query_shift = draw({c.H, c.Dk});
   if (c.key_bias) in.problem.key_bias = draw({c.B, c.H, c.S});
+  if (c.sinks) in.problem.sinks = draw({c.H});
   in.mask.causal = c.causal;
+  in.mask.window = c.window;
   in.mask.visible_keys = padding_mask(c.padding, c.B, c.S);
   if (in.mask.visible_keys.defined()) in.mask.visible_keys = in.mask.visible_keys.to(options.device());
   if (c.alibi) in.mask.alibi_slopes = draw({c.H}).abs().clamp_max(0.75);  // models have none above 1
@@ -210,7 +269,7 @@ inline Tensor weighed(const Tensor& x) {
 // Returns the inputs that have gradients, and asks for their gradients.
 inline std::vector<Tensor> inputs_of(HeadInputs* in) {
   std::vector<Tensor> inputs = {in->problem.query, in->problem.key, in->problem.value};
-  for (const Tensor& x : {in->problem.query_shift, in->problem.key_bias}) {
+  for (const Tensor& x : {in->problem.query_shift, in->problem.key_bias, in->problem.sinks}) {
     if (x.defined()) inputs.push_back(x);
   }
   for (Tensor& x : inputs) x.requires_grad_();

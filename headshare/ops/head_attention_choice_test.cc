@@ -21,6 +21,8 @@ TEST(HeadAttention, PrefersOurKernelsThenTheFusedForm) {
   EXPECT_EQ(chosen({.causal = true}, at::kFloat), "fused");
   EXPECT_EQ(chosen({.T = 129, .Dv = 5, .causal = true, .key_bias = true, .alibi = true}, at::kFloat), "fused");
   EXPECT_EQ(chosen({.T = 1, .S = 9, .key_bias = true}, at::kFloat), "decode");
+  EXPECT_EQ(chosen({.T = 1, .S = 9, .sinks = true}, at::kFloat), "decode");
+  EXPECT_EQ(chosen({.Hq = 1, .Hk = 1, .Hv = 1, .T = 129, .shift = true, .sinks = true}, at::kFloat), "fused");
   EXPECT_EQ(chosen({.T = 4, .S = 9, .padding = Padding::kTail}, at::kFloat), "decode");
   EXPECT_EQ(chosen({.Hq = 1, .Hk = 1, .Hv = 1, .T = 8, .S = 9, .shift = true}, at::kFloat), "decode");
   EXPECT_EQ(chosen({.T = 4, .S = 9, .causal = true}, at::kFloat), "fused");
@@ -30,7 +32,7 @@ TEST(HeadAttention, PrefersOurKernelsThenTheFusedForm) {
   EXPECT_EQ(chosen({.Hk = 1, .Hv = 1, .padding = Padding::kTail}, at::kDouble), "sdpa");
   EXPECT_EQ(chosen({.Dv = 5}, at::kDouble), "reference");
   EXPECT_EQ(chosen({.T = 129, .key_bias = true}, at::kDouble), "blocked");
-  EXPECT_EQ(chosen({.T = 129, .alibi = true}, at::kDouble), "reference");
+  EXPECT_EQ(chosen({.T = 129, .alibi = true}, at::kDouble), "blocked");
   EXPECT_EQ(chosen({.T = 129, .causal = true, .alibi = true}, at::kDouble), "blocked");
 }
 

@@ -31,11 +31,26 @@ std::vector<std::string> why_not_decode(const HeadProblem& p, const HeadMask& ma
   if (queries > 1 && (mask.causal || mask.alibi_slopes.defined())) {
     reasons.push_back(join_text("of ", queries, " queries none may come before another (causal, ALiBi)"));
   }
+  if (queries > 1 && has_window(p, mask)) reasons.emplace_back(kNoWindows);
   if (dropout.active()) reasons.emplace_back("it has no dropout");
   return reasons;
 }
 
-Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+// A single query stands at the last key, so its window hides only the first keys.
+HeadProblem within_window(const HeadProblem& p, HeadMask* mask) {
+  HeadProblem near = p;
+  if (!has_window(p, *mask)) return near;
+  const int64_t begin = p.key.size(2) - mask->window - 1;
+  near.key = p.key.slice(2, begin);
+  near.value = p.value.slice(2, begin);
+  if (p.key_bias.defined()) near.key_bias = p.key_bias.slice(2, begin);
+  if (mask->visible_keys.defined()) mask->visible_keys = mask->visible_keys.slice(1, begin);
+  return near;
+}
+
+Tensor run_decode(const HeadProblem& whole, const HeadMask& whole_mask, const HeadDropout& dropout) {
+  HeadMask mask = whole_mask;
+  const HeadProblem p = within_window(whole, &mask);
   // For few queries it is cheaper to shift them than to pass over the keys for a bias.
   HeadProblem shifted = p;
   shifted.query_shift = Tensor();
@@ -44,13 +59,13 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
   const Tensor query = with_rows(shifted.query.to(type));
   const Tensor key = with_rows(p.key.to(type));
   const Tensor value = with_rows(p.value.to(type));
-  const Tensor bias = total_key_bias(shifted);
+  const KernelInputs in{query, key, value, total_key_bias(shifted), float_sinks(p)};
   const Rule rule = rule_of(p, mask, dropout);
   const kernels::AttentionSizes s = sizes_of(query, key, value, p.heads);
   const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
   by_type(query, [&](auto element) {
     using T = decltype(element);
-    kernels::attention_decode<T>(s, rule.with(bias), inputs<T>(query, key, value), view<T>(out), machine());
+    kernels::attention_decode<T>(s, rule.with(in), inputs<T>(query, key, value), view<T>(out), machine());
   });
   return out;
 }

@@ -40,7 +40,7 @@ KernelOutput factorised_forward(const KernelInputs& in, const Rule& rule) {
                           .m = at::empty({s.B, s.T}, options),
                           .by_head = at::empty({s.B, s.H, s.blocks()}, options.dtype(at::kBool))};
   by_product(rule, [&](auto product) {
-    kernels::factorised_forward<decltype(product)>(s, rule.with(in.bias), inputs<float>(in.query, in.key, in.value),
+    kernels::factorised_forward<decltype(product)>(s, rule.with(in), inputs<float>(in.query, in.key, in.value),
                                                    view<float>(out), factorised_state(state), machine());
   });
   return {out, state};
@@ -51,7 +51,7 @@ HeadGradients factorised_backward(const KernelInputs& in, const KernelOutput& ma
   const Tensor gradient = with_rows(given);
   HeadGradients found(in, with_bias);
   by_product(rule, [&](auto product) {
-    kernels::factorised_backward<decltype(product)>(factorised_sizes(in, rule), rule.with(in.bias),
+    kernels::factorised_backward<decltype(product)>(factorised_sizes(in, rule), rule.with(in),
                                                     inputs<float>(in.query, in.key, in.value),
                                                     view<const float>(made.out), factorised_state(made.state),
                                                     view<const float>(gradient), found.views<float>(), machine());
@@ -72,6 +72,8 @@ std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask
                                 p.key.size(1), " and ", p.value.size(1)));
   }
   if (p.heads == 1) reasons.emplace_back("one head has nothing to factor out");
+  if (p.sinks.defined()) reasons.emplace_back("it has no sinks");
+  if (has_window(p, mask)) reasons.emplace_back(kNoWindows);
   if (mask.alibi_slopes.defined() && !mask.causal) {
     reasons.emplace_back("distances to both sides do not separate into a term for each key (ALiBi, not causal)");
   }

@@ -1,6 +1,8 @@
 // Makes headshare/kernels/attention.h a backend for every problem.
 #include <ATen/ATen.h>
 
+#include <numbers>
+
 #include "headshare/ops/head_attention_backends.h"
 #include "headshare/ops/kernel_glue.h"
 
@@ -12,7 +14,7 @@ namespace {
 Tensor computed(const Tensor& x, const Rule& rule) { return rule.narrow_products ? x : x.to(at::kFloat); }
 
 KernelInputs computed(const KernelInputs& kept, const Rule& rule) {
-  return {computed(kept.query, rule), computed(kept.key, rule), computed(kept.value, rule), kept.bias};
+  return {computed(kept.query, rule), computed(kept.key, rule), computed(kept.value, rule), kept.bias, kept.sinks};
 }
 
 KernelInputs fused_inputs(const HeadProblem& p) { return inputs_as(p, type_of(p)); }
@@ -24,10 +26,17 @@ KernelOutput fused_forward(const KernelInputs& kept, const Rule& rule) {
   const Tensor lse = at::empty({s.B, s.H, s.T}, in.query.options().dtype(at::kFloat));
   by_type(in.query, [&](auto type) {
     using T = decltype(type);
-    kernels::attention_forward<T>(s, rule.with(in.bias), inputs<T>(in.query, in.key, in.value), view<T>(out),
+    kernels::attention_forward<T>(s, rule.with(in), inputs<T>(in.query, in.key, in.value), view<T>(out),
                                   lse.data_ptr<float>(), machine());
   });
   return {out.to(kept.query.scalar_type()), {lse}};
+}
+
+// A sink is a key of value 0, so the gradient of its score in a row is -weight * (dO . O).
+Tensor sink_gradients(const Tensor& sinks, const Tensor& lse, const Tensor& out, const Tensor& gradient) {
+  const Tensor weights = at::exp2(sinks.view({1, -1, 1}) * std::numbers::log2e - lse);  // [B, H, T]
+  const Tensor delta = (out.to(at::kFloat) * gradient.to(at::kFloat)).sum(3);
+  return -(weights * delta).sum({0, 2});
 }
 
 HeadGradients fused_backward(const KernelInputs& kept, const KernelOutput& made, const Tensor& kept_gradient,
@@ -38,19 +47,22 @@ HeadGradients fused_backward(const KernelInputs& kept, const KernelOutput& made,
   HeadGradients found(in, with_bias);
   by_type(in.query, [&](auto type) {
     using T = decltype(type);
-    kernels::attention_backward<T>(sizes_of(in.query, in.key, in.value, rule.heads), rule.with(in.bias),
+    kernels::attention_backward<T>(sizes_of(in.query, in.key, in.value, rule.heads), rule.with(in),
                                    inputs<T>(in.query, in.key, in.value), view<const T>(out),
                                    made.state.lse.const_data_ptr<float>(), view<const T>(gradient), found.views<T>(),
                                    machine());
   });
+  if (in.sinks.defined()) found.sinks = sink_gradients(in.sinks, made.state.lse, out, gradient);
   for (Tensor* x : {&found.query, &found.key, &found.value}) *x = x->to(kept.query.scalar_type());
   return found;
 }
 
 constexpr KernelPasses kFusedPasses = {.inputs = fused_inputs, .forward = fused_forward, .backward = fused_backward};
 
-std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
-  return why_not_blocks(p, dropout, multiplies_bf16(p));
+std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+  std::vector<std::string> reasons = why_not_blocks(p, dropout, multiplies_bf16(p));
+  if (has_window(p, mask)) reasons.emplace_back(kNoWindows);
+  return reasons;
 }
 
 Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {

@@ -15,12 +15,13 @@ using kernel_glue::KernelInputs;
 using kernel_glue::KernelOutput;
 using Tensors = std::vector<Tensor>;
 
-Tensors learned_tensors(const HeadProblem& p) { return {p.query, p.key, p.value, p.query_shift, p.key_bias}; }
+Tensors learned_tensors(const HeadProblem& p) { return {p.query, p.key, p.value, p.query_shift, p.key_bias, p.sinks}; }
 
 HeadProblem with_tensors(const HeadProblem& p, const Tensors& of) {
   HeadProblem made{.heads = p.heads, .query = of[0], .key = of[1], .value = of[2], .scale = p.scale};
   made.query_shift = of[3];
   made.key_bias = of[4];
+  made.sinks = of[5];
   return made;
 }
 
@@ -28,7 +29,7 @@ HeadProblem with_tensors(const HeadProblem& p, const Tensors& of) {
 HeadProblem for_backend(const HeadBackend& backend, const HeadProblem& p) {
   HeadProblem made = p;
   if (backend.device) return made;
-  for (Tensor* x : {&made.query_shift, &made.key_bias}) {
+  for (Tensor* x : {&made.query_shift, &made.key_bias, &made.sinks}) {
     if (x->defined()) *x = x->to(p.query.scalar_type());
   }
   return made;
@@ -60,10 +61,12 @@ Tensors kernel_gradients(const HeadProblem& p, const kernel_glue::Rule& rule, co
   const HeadGradients found = passes.backward(in, made, gradient.to(type), /*with_bias=*/true, rule);
   Tensors slopes = {found.query, found.key, found.value};
   if (found.bias.defined()) slopes.push_back(found.bias);
+  if (found.sinks.defined()) slopes.push_back(found.sinks);
   const auto read = [&](const Tensors& tensors) {
     const KernelInputs made_of = passes.inputs(with_tensors(p, tensors));
     Tensors all = {made_of.query, made_of.key, made_of.value};
     if (made_of.bias.defined()) all.push_back(made_of.bias);
+    if (made_of.sinks.defined()) all.push_back(made_of.sinks);
     return all;
   };
   return plain_gradients(read, learned_tensors(p), slopes);
@@ -97,7 +100,7 @@ ProblemGradients attend_backward(const HeadProblem& p, const HeadMask& mask, con
     };
     found = plain_gradients(again, learned_tensors(p), {gradient.to(pass.out.scalar_type())});
   }
-  return {found[0], found[1], found[2], found[3], found[4]};
+  return {found[0], found[1], found[2], found[3], found[4], found[5]};
 }
 
 }  // namespace headshare

@@ -20,7 +20,7 @@ AttendPass attend_forward(const HeadProblem& problem, const HeadMask& mask, cons
 
 // Gradients are shaped as the tensors of the problem; undefined where those are.
 struct ProblemGradients {
-  Tensor query, key, value, query_shift, key_bias;
+  Tensor query, key, value, query_shift, key_bias, sinks;
 };
 
 // Returns the gradients for `gradient`, that of pass.out. A backend without passes of its own computes its forward pass

@@ -38,6 +38,7 @@ void expect_passes_of_attend(const HeadInputs& given, const HeadDropout& by_site
   std::vector<Tensor> gradients = {found.query, found.key, found.value};
   if (found.query_shift.defined()) gradients.push_back(found.query_shift);
   if (found.key_bias.defined()) gradients.push_back(found.key_bias);
+  if (found.sinks.defined()) gradients.push_back(found.sinks);
   ASSERT_EQ(gradients.size(), inputs.size());
   if (!expected.requires_grad()) {  // nothing to attend to
     for (const Tensor& x : gradients) EXPECT_EQ(x.count_nonzero().item<int64_t>(), 0);

@@ -21,12 +21,15 @@ Precision libtorch_products(const HeadProblem& p) {
   return narrow ? Precision::kBf16 : Precision::kFp32;
 }
 
-Tensor visible_pairs(const HeadProblem& problem, const HeadMask& mask) {
-  const int64_t T = problem.query.size(2);
-  const int64_t S = problem.key.size(2);
+Tensor visible_pairs(const HeadProblem& problem, const HeadMask& mask, int64_t first) {
+  const int64_t T = problem.query.size(2), S = problem.key.size(2), W = mask.window;
   const auto options = problem.key.options().dtype(at::kBool);
   Tensor pairs;
-  if (mask.causal && T > 1) pairs = at::ones({1, 1, T, S}, options).tril(S - T);
+  if (mask.causal && first + 1 < S) pairs = at::ones({1, 1, T, S}, options).tril(first);
+  if (has_window(problem, mask, first)) {
+    const Tensor near = (pairs.defined() ? pairs : at::ones({1, 1, T, S}, options)).triu(first - W);
+    pairs = mask.causal ? near : near.tril(first + W);
+  }
   if (mask.visible_keys.defined()) {
     const Tensor keys = mask.visible_keys.view({-1, 1, 1, S});
     pairs = pairs.defined() ? pairs.logical_and(keys) : keys;
@@ -49,16 +52,16 @@ Tensor grouped_matmul(const Tensor& a, const Tensor& b) {
 }
 
 // Returns [1, H, T, S]: -slope * distance.
-Tensor alibi_bias(const HeadProblem& problem, const Tensor& slopes) {
+Tensor alibi_bias(const HeadProblem& problem, const Tensor& slopes, int64_t first) {
   const int64_t T = problem.query.size(2);
   const int64_t S = problem.key.size(2);
-  const Tensor query_at = at::arange(S - T, S, slopes.options()).view({T, 1});
+  const Tensor query_at = at::arange(first, first + T, slopes.options()).view({T, 1});
   const Tensor distance = (query_at - at::arange(S, slopes.options())).abs();
   return -slopes.view({1, -1, 1, 1}) * distance;
 }
 
 // Returns scale * (q.k + c) + ALiBi, [B, heads that differ, T, S].
-Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
+Tensor scores_of(const HeadProblem& p, const HeadMask& mask, int64_t first) {
   const int64_t products = std::lcm(p.query.size(1), p.key.size(1));  // divides H, as both do
   Tensor scores = grouped_matmul(expand_heads(p.query * p.scale, products), p.key.transpose(2, 3));
   const bool per_head = p.query_shift.defined() || p.key_bias.defined() || mask.alibi_slopes.defined();
@@ -68,41 +71,53 @@ Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
     scores = scores + (shift * p.scale).unsqueeze(2);
   }
   if (p.key_bias.defined()) scores = scores + (p.key_bias * p.scale).unsqueeze(2);
-  if (mask.alibi_slopes.defined()) scores = scores + alibi_bias(p, mask.alibi_slopes);
+  if (mask.alibi_slopes.defined()) scores = scores + alibi_bias(p, mask.alibi_slopes, first);
   return scores;
 }
 
 // Returns [B, heads that differ, T, S]. Queries that see nothing, `dead`, get an unmasked softmax, whose result is then
 // put to zero: a softmax over minus infinities would make their gradients NaN.
-Tensor weights_of(const HeadProblem& p, const HeadMask& mask, const Tensor& dead) {
-  Tensor scores = scores_of(p, mask);
-  const Tensor visible = visible_pairs(p, mask);
+Tensor weights_of(const HeadProblem& p, const HeadMask& mask, int64_t first, const Tensor& dead) {
+  Tensor scores = scores_of(p, mask, first);
+  const Tensor visible = visible_pairs(p, mask, first);
   if (visible.defined()) {
     const Tensor hidden = dead.defined() ? visible.logical_or(dead).logical_not() : visible.logical_not();
     scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   }
-  return scores.softmax(-1);
+  if (!p.sinks.defined()) return scores.softmax(-1);
+  const int64_t S = scores.size(3);
+  scores = expand_heads(scores, p.heads);
+  const Tensor sinks = p.sinks.to(scores.scalar_type()).view({1, -1, 1, 1});
+  const Tensor with_sink = at::cat({scores, sinks.expand({scores.size(0), p.heads, scores.size(2), 1})}, 3);
+  return with_sink.softmax(-1).slice(3, 0, S);
 }
 
+int64_t first_position(const HeadProblem& p) { return p.key.size(2) - p.query.size(2); }
+
 Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
-  const Tensor dead = dead_rows(live_queries(p, mask));
-  Tensor weights = weights_of(p, mask, dead);
-  if (dropout.active()) {
-    // Heads that have their scores in common differ once each drops its own.
-    if (!dropout.shared) weights = expand_heads(weights, p.heads);
-    weights = weights * dropout_factors(dropout, p.heads, weights, dropout.first_query);
-  }
-  Tensor heads = grouped_matmul(expand_heads(weights, p.heads), p.value);  // [B, H, T, Dv]
-  return dead.defined() ? heads.masked_fill(dead, 0.0) : heads;
+  return attend_to_block(p, mask, dropout, {.first_query = first_position(p)});
 }
 
 std::vector<std::string> no_objection(const HeadProblem&, const HeadMask&, const HeadDropout&) { return {}; }
 
 }  // namespace
 
+Tensor attend_to_block(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout,
+                       const BlockPlace& place) {
+  const Tensor dead = dead_rows(live_queries(p, mask, place.first_query));
+  Tensor weights = weights_of(p, mask, place.first_query, dead);
+  if (dropout.active()) {
+    // Heads that have their scores in common differ once each drops its own.
+    if (!dropout.shared) weights = expand_heads(weights, p.heads);
+    weights = weights * dropout_factors(dropout, p.heads, weights, {dropout.first_query, place.first_key});
+  }
+  Tensor heads = grouped_matmul(expand_heads(weights, p.heads), p.value);  // [B, H, T, Dv]
+  return dead.defined() ? heads.masked_fill(dead, 0.0) : heads;
+}
+
 Tensor head_weights(const HeadProblem& problem, const HeadMask& mask) {
   const Tensor dead = dead_rows(live_queries(problem, mask));
-  const Tensor weights = expand_heads(weights_of(problem, mask, dead), problem.heads);
+  const Tensor weights = expand_heads(weights_of(problem, mask, first_position(problem), dead), problem.heads);
   return dead.defined() ? weights.masked_fill(dead, 0.0) : weights;
 }
 

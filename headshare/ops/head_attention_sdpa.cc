@@ -20,6 +20,11 @@ std::vector<std::string> why_not_sdpa(const HeadProblem& p, const HeadMask& mask
     reasons.push_back(join_text("keys have ", p.key.size(1), " heads and values ", p.value.size(1)));
   }
   if (p.key_bias.defined()) reasons.emplace_back("a bias per head and key would need a mask of [T, S] per head");
+  if (p.sinks.defined()) reasons.emplace_back("it has no sinks");
+  if (has_window(p, mask) && p.query.size(2) > kQueryBlock && p.query.device().is_cpu()) {
+    reasons.emplace_back(
+        "its mask leaves nothing out: on the CPU, blocks of queries read the keys of their windows alone");
+  }
   if (mask.alibi_slopes.defined()) reasons.emplace_back("ALiBi would need a mask of [T, S] per head");
   return reasons;
 }
@@ -40,10 +45,11 @@ SdpaCall sdpa_call(const HeadProblem& p, const HeadMask& mask) {
   // c_h[j] = shift_h . k_j is the same as a query moved by shift_h.
   call.query = p.query_shift.defined() ? p.query + p.query_shift.unsqueeze(1) : expand_heads(p.query, p.heads);
   call.dead = dead_rows(live_queries(p, mask));
-  call.causal = mask.causal && T == S && !mask.visible_keys.defined();  // its own mask is aligned top-left
+  call.causal = mask.causal && T == S && !mask.visible_keys.defined() &&
+                !has_window(p, mask);  // its own mask is aligned top-left
   call.grouped = p.key.size(1) != p.heads;
   if (call.causal) return call;
-  const Tensor visible = visible_pairs(p, mask);
+  const Tensor visible = visible_pairs(p, mask, S - T);
   if (!visible.defined()) return call;
   // The rule is that of the reference: queries that see nothing see everything, and are put to zero afterwards.
   call.pairs = (call.dead.defined() ? visible.logical_or(call.dead) : visible).expand({p.query.size(0), 1, T, S});

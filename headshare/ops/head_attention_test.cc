@@ -30,6 +30,7 @@ class PlainAttention {
         v_(numbers<Real>(p.value)),
         shift_(numbers<Real>(p.query_shift)),
         bias_(numbers<Real>(p.key_bias)),
+        sinks_(numbers<Real>(p.sinks)),
         slopes_(numbers<Real>(mask.alibi_slopes)),
         visible_(numbers<Real>(mask.visible_keys)) {}
 
@@ -54,6 +55,7 @@ class PlainAttention {
   bool sees(int64_t b, int64_t i, int64_t j) const {
     const int64_t T = p_.query.size(2), S = p_.key.size(2);
     if (mask_.causal && j > i + S - T) return false;
+    if (mask_.window > 0 && std::abs(i + S - T - j) > mask_.window) return false;
     return visible_.empty() || visible_[b * S + j] != 0;
   }
 
@@ -75,7 +77,9 @@ class PlainAttention {
     for (int64_t j = 0; j < S; ++j) {
       if (sees(b, i, j)) largest = std::max(largest, weights[j] = score(b, h, i, j));
     }
-    Real sum = 0;
+    const bool seen = !std::isinf(largest);
+    if (!sinks_.empty()) largest = std::max(largest, sinks_[h]);
+    Real sum = sinks_.empty() || !seen ? Real(0) : std::exp(sinks_[h] - largest);
     for (int64_t j = 0; j < S; ++j) {
       weights[j] = sees(b, i, j) ? std::exp(weights[j] - largest) : Real(0);
       sum += weights[j];
@@ -89,7 +93,7 @@ class PlainAttention {
 
   const HeadProblem& p_;
   const HeadMask& mask_;
-  std::vector<Real> q_, k_, v_, shift_, bias_, slopes_, visible_;
+  std::vector<Real> q_, k_, v_, shift_, bias_, sinks_, slopes_, visible_;
 };
 
 // Checks every backend on every case that it takes, against the loops.

@@ -10,12 +10,12 @@ namespace {
 
 // Returns [B, heads, T, S] by the definition of dropout_mask.h.
 Tensor cpu_factors(const kernels::DropoutMask& mask, int64_t B, int64_t heads, int64_t T, int64_t S,
-                   int64_t first_query) {
+                   const MaskPart& part) {
   const int64_t lanes = kernels::round_up(T, kernels::kLaneStep);
   const Tensor keep = at::empty({B, heads, S, lanes}, at::kFloat);
   torch_threads().run(B * heads, [&](int64_t i, int64_t) {
     kernels::tiles().keep_tile(keep.data_ptr<float>() + i * S * lanes, S, lanes, mask, i / heads, i % heads,
-                               first_query, /*first_key=*/0);
+                               part.first_query, part.first_key);
   });
   return keep.slice(3, 0, T).transpose(2, 3);
 }
@@ -29,14 +29,14 @@ kernels::DropoutMask dropout_mask_of(const HeadDropout& dropout) {
   return kernels::dropout_mask(dropout.p, dropout.mask_key(/*part=*/0), dropout.shared);
 }
 
-Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, int64_t first_query) {
+Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, const MaskPart& part) {
   const int64_t B = weights.size(0), T = weights.size(2), S = weights.size(3);
   const int64_t masks = dropout.shared ? 1 : heads;
   if (weights.device().is_cpu()) {
-    return cpu_factors(dropout_mask_of(dropout), B, masks, T, S, first_query).to(weights.scalar_type());
+    return cpu_factors(dropout_mask_of(dropout), B, masks, T, S, part).to(weights.scalar_type());
   }
   const at::Generator generator =
-      keyed_generator(weights.device(), dropout.mask_key(static_cast<uint64_t>(first_query)));
+      keyed_generator(weights.device(), dropout.mask_key(static_cast<uint64_t>(part.first_query)));
   return at::empty({B, masks, T, S}, weights.options()).bernoulli_(1 - dropout.p, generator).div_(1 - dropout.p);
 }
 

@@ -9,8 +9,14 @@ namespace headshare {
 // Returns the mask; its threshold is 0 when dropout is not active.
 kernels::DropoutMask dropout_mask_of(const HeadDropout& dropout);
 
-// Returns the factors of [B, H, T, S] weights: 1 / (1 - p) or 0, [B, H or 1 when shared, T, S], for queries from number
-// `first_query` on. On other devices the mask is drawn by their own generator from the same key.
-Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, int64_t first_query);
+// Weights may be a part of a whole mask, whose first row and column have these numbers in the whole.
+struct MaskPart {
+  int64_t first_query = 0;
+  int64_t first_key = 0;
+};
+
+// Returns the factors of [B, H, T, S] weights: 1 / (1 - p) or 0, [B, H or 1 when shared, T, S]. On other devices the
+// mask is drawn by their own generator from the same key and `part.first_query`.
+Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, const MaskPart& part);
 
 }  // namespace headshare

@@ -13,12 +13,14 @@
 
 namespace headshare::kernel_glue {
 
-kernels::AttentionRule Rule::with(const Tensor& key_bias) const {
+kernels::AttentionRule Rule::with(const KernelInputs& in) const {
+  const auto floats = [](const Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; };
   return {static_cast<float>(scale),
           causal,
           visible_keys.defined() ? visible_keys.const_data_ptr<bool>() : nullptr,
-          key_bias.defined() ? key_bias.const_data_ptr<float>() : nullptr,
-          alibi_slopes.defined() ? alibi_slopes.const_data_ptr<float>() : nullptr,
+          floats(in.bias),
+          floats(alibi_slopes),
+          floats(in.sinks),
           dropout};
 }
 
@@ -82,8 +84,11 @@ Tensor total_key_bias(const HeadProblem& p) {
   return bias.contiguous();
 }
 
+Tensor float_sinks(const HeadProblem& p) { return p.sinks.defined() ? p.sinks.to(at::kFloat).contiguous() : Tensor(); }
+
 KernelInputs inputs_as(const HeadProblem& p, at::ScalarType type) {
-  return {with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)), total_key_bias(p)};
+  return {with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)), total_key_bias(p),
+          float_sinks(p)};
 }
 
 namespace {

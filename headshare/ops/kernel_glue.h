@@ -14,6 +14,13 @@
 
 namespace headshare::kernel_glue {
 
+// A kernel reads these besides its rule, in its type and layout.
+struct KernelInputs {
+  Tensor query, key, value;
+  Tensor bias = {};   // total_key_bias() or undefined
+  Tensor sinks = {};  // float_sinks() or undefined
+};
+
 // The kernels read a rule besides tensors that may need gradients.
 struct Rule {
   double scale = 1;
@@ -24,16 +31,10 @@ struct Rule {
   int64_t heads = 1;
   bool narrow_products = false;  // operands in bf16; else bf16 tensors are widened
 
-  kernels::AttentionRule with(const Tensor& key_bias) const;
+  kernels::AttentionRule with(const KernelInputs& inputs) const;
 };
 
 Rule rule_of(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
-
-// A kernel reads these besides its rule, in its type and layout.
-struct KernelInputs {
-  Tensor query, key, value;
-  Tensor bias = {};  // total_key_bias() or undefined
-};
 
 // A forward pass leaves these for the backward pass. `m` and `by_head` are those of kernels/factorised.h, which the
 // factorised kernel alone has.
@@ -79,9 +80,10 @@ void by_type(const Tensor& x, const Body& body) {
   }
 }
 
-// A backward pass fills these gradients: of query, key, value and, where it is wanted, of the bias.
+// A backward pass fills these gradients: of query, key, value, where it is wanted of the bias, and where there are any
+// of the sinks.
 struct HeadGradients {
-  Tensor query, key, value, bias;
+  Tensor query, key, value, bias, sinks;
 
   HeadGradients(const KernelInputs& inputs, bool with_bias);
 
@@ -109,9 +111,15 @@ Tensor run_passes(const KernelPasses& passes, const HeadProblem& problem, const 
 // them with its own parameters may be float again: all become bf16 then.
 at::ScalarType type_of(const HeadProblem& problem);
 
+// The objection of kernels to a mask with a window.
+inline constexpr const char* kNoWindows = "the kernel has no local windows";
+
 // Returns key_bias_h[j] + query_shift_h . k_j: float [B, H, S], undefined when neither is there. Autograd takes the
 // gradient of the shift from here.
 Tensor total_key_bias(const HeadProblem& problem);
+
+// Returns the sinks as float [H], undefined when there are none.
+Tensor float_sinks(const HeadProblem& problem);
 
 // Returns what a kernel reads of a problem whose tensors it takes as `type`.
 KernelInputs inputs_as(const HeadProblem& problem, at::ScalarType type);

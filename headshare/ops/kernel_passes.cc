@@ -22,11 +22,12 @@ struct CallHolder : torch::CustomClassHolder {
 class KernelFunction : public torch::autograd::Function<KernelFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const std::optional<Tensor>& bias, c10::intrusive_ptr<CallHolder> call) {
-    const KernelInputs in{query, key, value, bias.value_or(Tensor())};
+                        const std::optional<Tensor>& bias, const std::optional<Tensor>& sinks,
+                        c10::intrusive_ptr<CallHolder> call) {
+    const KernelInputs in{query, key, value, bias.value_or(Tensor()), sinks.value_or(Tensor())};
     const KernelOutput made = call->passes.forward(in, call->rule);
     const KernelState& state = made.state;
-    context->save_for_backward({query, key, value, in.bias, made.out, state.lse, state.m, state.by_head});
+    context->save_for_backward({query, key, value, in.bias, in.sinks, made.out, state.lse, state.m, state.by_head});
     context->saved_data["call"] = c10::IValue::make_capsule(call);
     return made.out;
   }
@@ -36,11 +37,11 @@ class KernelFunction : public torch::autograd::Function<KernelFunction> {
     const variable_list saved = context->get_saved_variables();
     const auto capsule = context->saved_data["call"].toCapsule();
     const auto& call = *static_cast<CallHolder*>(capsule.get());
-    const KernelInputs in{saved[0], saved[1], saved[2], saved[3]};
-    const KernelOutput made{saved[4], {saved[5], saved[6], saved[7]}};
+    const KernelInputs in{saved[0], saved[1], saved[2], saved[3], saved[4]};
+    const KernelOutput made{saved[5], {saved[6], saved[7], saved[8]}};
     const bool with_bias = in.bias.defined() && context->needs_input_grad(3);
     const HeadGradients found = call.passes.backward(in, made, gradients[0], with_bias, call.rule);
-    return {found.query, found.key, found.value, found.bias, Tensor()};
+    return {found.query, found.key, found.value, found.bias, found.sinks, Tensor()};
   }
 };
 
@@ -48,9 +49,10 @@ class KernelFunction : public torch::autograd::Function<KernelFunction> {
 
 Tensor run_passes(const KernelPasses& passes, const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   const KernelInputs in = passes.inputs(p);
-  const std::optional<Tensor> bias = in.bias.defined() ? std::optional(in.bias) : std::nullopt;
+  const auto where_defined = [](const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; };
   const auto call = c10::make_intrusive<CallHolder>(passes, rule_of(p, mask, dropout));
-  return KernelFunction::apply(in.query, in.key, in.value, bias, call).to(type_of(p));
+  return KernelFunction::apply(in.query, in.key, in.value, where_defined(in.bias), where_defined(in.sinks), call)
+      .to(type_of(p));
 }
 
 }  // namespace headshare::kernel_glue

@@ -4,12 +4,16 @@
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <optional>
 
+#include "headshare/kernels/few_rows.h"
 #include "headshare/ops/op_passes.h"
 #include "headshare/ops/packed_weights.h"
+#include "headshare/ops/parallel.h"
 #include "headshare/ops/precision.h"
 #include "headshare/ops/product.h"
+#include "headshare/ops/recompute.h"
 #include "headshare/ops/second_derivative.h"
 
 namespace headshare {
@@ -116,6 +120,39 @@ PackedWeights* packed_for(const Tensor& x, const Tensor& weight) {
   return fits ? packed : nullptr;
 }
 
+// Tells whether a product is of few rows, without a gradient: those of decoding.
+bool has_few_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const auto plain = [](const Tensor& one) { return one.scalar_type() == at::kFloat && one.device().is_cpu(); };
+  const int64_t in = weight.size(1);
+  if (at::GradMode::is_enabled() || will_run_again() || !plain(x) || !plain(weight) || under_autocast(x)) return false;
+  return weight.stride(1) == 1 && in > 0 && x.size(-1) == in && x.numel() > 0 &&
+         x.numel() / in <= kernels::kMostFewRows && (!bias.defined() || (plain(bias) && bias.is_contiguous()));
+}
+
+Tensor product_of_few_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor rows = as_matrix(x.contiguous());
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  Tensor y = at::empty(sizes, x.options());
+  const kernels::FewRows product = {.x = rows.const_data_ptr<float>(),
+                                    .x_stride = rows.stride(0),
+                                    .rows = rows.size(0),
+                                    .depth = rows.size(1),
+                                    .matrix = weight.const_data_ptr<float>(),
+                                    .matrix_stride = weight.stride(0),
+                                    .bias = bias.defined() ? bias.const_data_ptr<float>() : nullptr,
+                                    .y = y.mutable_data_ptr<float>(),
+                                    .y_stride = weight.size(0)};
+  // A thread costs more than it saves where its piece has fewer weights than these.
+  constexpr int64_t kLeastPiece = 1 << 15;  // weights
+  const int64_t outputs = weight.size(0);
+  const int64_t pieces = std::clamp(weight.numel() / kLeastPiece, int64_t{1}, int64_t{at::get_num_threads()});
+  in_torch_threads(pieces, [&](int64_t first, int64_t last) {
+    kernels::multiply_few_rows(product, outputs * first / pieces, outputs * last / pieces);
+  });
+  return y;
+}
+
 Tensor packed_product(const Tensor& x, const Tensor& panels, const Tensor& weight, const Tensor& bias) {
   std::vector<int64_t> sizes = x.sizes().vec();
   sizes.back() = weight.size(0);
@@ -131,6 +168,7 @@ Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     return packed_product(x, packed->panels(weight), weight, bias);
   }
   if (takes_linear(x, weight)) return apply_blocked(x, weight, bias, /*form=*/std::nullopt);
+  if (has_few_rows(x, weight, bias)) return product_of_few_rows(x, weight, bias);
   return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
 }
 

@@ -9,8 +9,8 @@
 namespace headshare {
 
 // Returns x W^T + b for x [.., in], W [out, in], b [out] or undefined -> [.., out]. In float32 on the CPU it uses
-// multiply(), with its own backward pass, and so under autocast where widens_products(), with results in bfloat16; else
-// at::linear.
+// multiply(), with its own backward pass, and so under autocast where widens_products(), with results in bfloat16; of
+// few rows and without a gradient multiply_few_rows(); else at::linear.
 Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // Returns linear_map(gelu(x, form), weight, bias). In float32 on the CPU gelu(x) is not kept for the gradient: the

@@ -55,6 +55,23 @@ TEST(Linear, GradientsAreThoseOfLibtorch) {
   EXPECT_TRUE(close(one, x.sum({0, 1}).expand({150, 130}), 1e-3));
 }
 
+// Decoding multiplies few rows: of one weight that threads share, of a view of another, and of a small one.
+TEST(Linear, OfFewRowsIsThatOfLibtorch) {
+  const at::NoGradGuard no_grad;
+  const Tensor large = random_tensor({700, 130}, 1, at::kFloat);
+  for (const Tensor& weight : {large, large.narrow(1, 3, 60), large.narrow(0, 0, 5)}) {
+    const Tensor bias = random_tensor({weight.size(0)}, 2, at::kFloat);
+    for (const int64_t rows : {1, 2, 7, 8}) {
+      const Tensor x = random_tensor({rows, 2, weight.size(1)}, 3, at::kFloat).select(1, 1);
+      const Tensor y = linear_map(x, weight, bias);
+      EXPECT_TRUE(close(y, at::linear(x, weight, bias), 1e-4));
+      EXPECT_TRUE(at::equal(linear_map(x.narrow(0, 0, 1), weight, bias), y.narrow(0, 0, 1)));
+      EXPECT_TRUE(close(linear_map(x, weight), at::linear(x, weight), 1e-4));
+    }
+    EXPECT_EQ(linear_map(at::empty({0, weight.size(1)}), weight).size(1), weight.size(0));
+  }
+}
+
 TEST(LinearOfGelu, IsTheTwoAfterAnother) {
   // One width is multiplied in blocks, the other is too small for them.
   for (const int64_t in : {130, 8}) {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/ops/layer.h"
 
 namespace headshare {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 
 namespace headshare {
 

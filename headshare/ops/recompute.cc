@@ -23,6 +23,18 @@ struct PieceHolder : torch::CustomClassHolder {
   Piece piece;
 };
 
+thread_local bool first_of_two = false;
+
+// Runs a piece for the first of two times.
+Tensor run_first(const Piece& piece, const variable_list& inputs) {
+  struct Restore {
+    bool before = std::exchange(first_of_two, true);
+    ~Restore() { first_of_two = before; }
+  } const restore;
+  const at::NoGradGuard no_grad;
+  return piece(inputs);
+}
+
 class Recompute : public torch::autograd::Function<Recompute> {
  public:
   // A Function takes no undefined tensors.
@@ -33,8 +45,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     context->save_for_backward(inputs);
     context->saved_data["piece"] = c10::IValue::make_capsule(holder);
     context->saved_data["precision"] = static_cast<int64_t>(ComputeIn::current(input.device().type()));
-    const at::NoGradGuard no_grad;
-    return holder->piece(inputs);
+    return run_first(holder->piece, inputs);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -58,6 +69,8 @@ class Recompute : public torch::autograd::Function<Recompute> {
 };
 
 }  // namespace
+
+bool will_run_again() { return first_of_two; }
 
 Tensor recomputed(std::function<Tensor(const Tensor&)> piece, const Tensor& input) {
   if (!at::GradMode::is_enabled()) return piece(input);

@@ -18,4 +18,8 @@ Tensor recomputed(std::function<Tensor(const Tensor&)> piece, const Tensor& inpu
 // Does the same for a piece that reads two tensors: a block's input, and what its cross-attention reads.
 Tensor recomputed(std::function<Tensor(const Tensor&, const Tensor&)> piece, const Tensor& input, const Tensor& other);
 
+// Tells whether this thread runs a piece without gradients that will run again with them: both runs must give the same
+// bits, so that nothing in it may be computed otherwise because there are none.
+bool will_run_again();
+
 }  // namespace headshare

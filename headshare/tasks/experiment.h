@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/metrics/subject.h"
 #include "headshare/models/model_options.h"
 #include "headshare/models/size.h"

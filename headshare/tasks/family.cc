@@ -5,10 +5,10 @@
 #include "headshare/attention/collaborative.h"
 #include "headshare/attention/idle_options.h"
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/base/record_list.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/models/model_kind.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/idle_options.h"
@@ -96,13 +96,30 @@ bool may_be_fine_tuned(const std::string& task) {
 
 std::string value_of(Fields list, const std::string& name) { return field_text(find_field(list, name)->value(), name); }
 
+// Adds options of local layers; `unrotated` says why a rotary base does nothing, "" where it does.
+void add_idle_windows(const TransformerOptions& model, const std::string& unrotated, IdleOptions* idle) {
+  const std::string absent = "is about --local-window, which is not set";
+  if (!model.attention.window) {
+    for (const char* name : {"global-every", "global-first"}) idle->push_back({name, absent});
+    idle->push_back({"local-rotary-base", unrotated.empty() ? absent : unrotated});
+    return;
+  }
+  if (!unrotated.empty()) idle->push_back({"local-rotary-base", unrotated});
+  if (!model.global_every) idle->push_back({"global-first", "is about --global-every, which is not set"});
+}
+
 // Adds options of a model that the model does not read beside the others, whatever its scheme.
 void add_idle_in_model(TransformerOptions model, bool fine_tuned, IdleOptions* idle) {
   const Fields list = fields(model);
   const std::string positions = "does nothing with --positions " + value_of(list, "positions");
   const bool rotates =
       model.positions == PositionKind::kRotary || model.attention.own.get<CollaborativeOptions>().rotary_width;
-  if (!rotates) idle->push_back({"rotary-base", positions});
+  if (rotates) {
+    append(idle, idle_scaling_options(model.attention.rotary_scaling));
+  } else {
+    for (const Field& one : rotary_fields(model.attention)) idle->push_back({one.name, positions});
+  }
+  add_idle_windows(model, rotates ? "" : positions, idle);
   if (model.positions != PositionKind::kSinusoidal) idle->push_back({"sinusoid-order", positions});
   if (is_gated(model.feed_forward)) {
     idle->push_back({"activation", "does nothing with --feed-forward " + value_of(list, "feed-forward")});
@@ -168,10 +185,10 @@ IdleOptions idle_options(const TaskOptions& options, const TrainOptions& train) 
     idle.push_back({name, "does nothing for a model that learns " + own.learns()});
   }
   add_idle_in_model(options.model, may_be_fine_tuned(options.task), &idle);
-  for (IdleOption& one : idle_scheme_options(own.schemes(options))) idle.push_back(std::move(one));
+  append(&idle, idle_scheme_options(own.schemes(options)));
   add_idle_in_schedule(train.schedule, &idle);
   for (const TaskFamily* other : task_families()) {
-    for (IdleOption& one : foreign_options(*other, options.task)) idle.push_back(std::move(one));
+    append(&idle, foreign_options(*other, options.task));
   }
   return idle;
 }

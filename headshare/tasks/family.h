@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/tasks/experiment.h"
 #include "headshare/tasks/text_options.h"
 #include "headshare/tasks/text_to_score.h"

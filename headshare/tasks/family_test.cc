@@ -72,7 +72,7 @@ TEST(TaskFamilyTest, EveryTaskHasOneFamilyThatSaysWhatItIs) {
 
 TEST(TaskFamilyTest, TheTaskOptionListsAllTasksOrThoseThatTrainAlone) {
   TaskOptions options;
-  EXPECT_EQ(trained_task_field(options).range, "language-model|mlm|three-way|translation");
+  EXPECT_EQ(trained_task_field(options).range, "language-model|mlm|three-way|translation|image");
   Field all = task_field(options);
   all.parse("SQuAD");
   EXPECT_EQ(options.task, "squad");
@@ -121,6 +121,27 @@ TEST(IdleOptionsTest, OptionsOfOtherSchemesDoNothing) {
   EXPECT_EQ(why_idle(options, "layer-key-widths"), "matters only to the scheme collaborative");
   options.model.attention.scheme = "gqa";
   EXPECT_EQ(why_idle(options, "groups"), "");
+}
+
+TEST(IdleOptionsTest, RotationsAreReadByTheirKind) {
+  TaskOptions options = untouched("language-model");
+  options.model.positions = PositionKind::kLearned;
+  for (const char* name : {"rotary-base", "rotary-dimensions", "rotary-scaling", "rotary-factor"}) {
+    EXPECT_EQ(why_idle(options, name), "does nothing with --positions learned") << name;
+  }
+  options.model.positions = PositionKind::kRotary;
+  EXPECT_EQ(why_idle(options, "rotary-scaling"), "");
+  EXPECT_EQ(why_idle(options, "rotary-factor"), "does nothing with --rotary-scaling none");
+  options.model.attention.rotary_scaling.kind = RotaryScalingKind::kLinear;
+  EXPECT_EQ(why_idle(options, "rotary-factor"), "");
+  EXPECT_EQ(why_idle(options, "rotary-truncate"), "does nothing with --rotary-scaling linear");
+  for (const char* name : {"global-every", "global-first", "local-rotary-base"}) {
+    EXPECT_EQ(why_idle(options, name), "is about --local-window, which is not set") << name;
+  }
+  options.model.attention.window = 4;
+  EXPECT_EQ(why_idle(options, "global-every"), "");
+  EXPECT_EQ(why_idle(options, "local-rotary-base"), "");
+  EXPECT_EQ(why_idle(options, "global-first"), "is about --global-every, which is not set");
 }
 
 TEST(IdleOptionsTest, OneSiteOfATranslatorIsEnough) {

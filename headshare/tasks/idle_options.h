@@ -1,7 +1,7 @@
 // Idle options are options of training that would be set for nothing.
 #pragma once
 
-#include "headshare/base/idle_option.h"
+#include "headshare/base/options/idle_option.h"
 #include "headshare/tasks/family.h"
 
 namespace headshare {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headshare/base/own_options.h"
+#include "headshare/base/options/own_options.h"
 #include "headshare/models/options.h"
 
 namespace headshare {

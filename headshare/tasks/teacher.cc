@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/text/tokenizer_file.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 
 namespace headshare {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/unigram/unigram_tokenizer.h"
 
 namespace headshare {
@@ -13,8 +13,7 @@ namespace {
 std::string way_out(const Tokenizer& tokenizer) {
   if (tokenizer.kind() == "bpe") {
     return "its special tokens have neither <|endoftext|> nor both <s> and </s>; train one without --no-end-of-text, "
-           "or "
-           "add them to the files of this one";
+           "or add them to the files of this one";
   }
   if (tokenizer.kind() == "sentencepiece") return "its model has no </s>; train one with --tokenizer sentencepiece";
   return "use --tokenizer sentencepiece, or --tokenizer bpe";
@@ -65,6 +64,8 @@ TextBorders target_borders(const Tokenizer& tokenizer, const std::string& where)
   borders.after.resize(1);
   return borders;
 }
+
+std::optional<int32_t> begins_texts(const Tokenizer& tokenizer) { return tokenizer.begins_texts(); }
 
 std::optional<int32_t> language_of(const Tokenizer& tokenizer) {
   const UnigramDefinition* d = definition_with_language(tokenizer);

@@ -28,6 +28,9 @@ bool has_text_borders(const Tokenizer& tokenizer);
 // Returns the same for what is written: a target is over with its end, so that nothing stands behind it.
 TextBorders target_borders(const Tokenizer& tokenizer, const std::string& where);
 
+// Returns tokenizer.begins_texts(): the token that stands before every text that a decoder reads.
+std::optional<int32_t> begins_texts(const Tokenizer& tokenizer);
+
 // Returns the language of such a tokenizer: that of mBART. Nothing for all others.
 std::optional<int32_t> language_of(const Tokenizer& tokenizer);
 

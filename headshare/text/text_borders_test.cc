@@ -36,6 +36,18 @@ TEST(TextBordersTest, AnEndAloneOrBartsPair) {
   EXPECT_THAT(both.around({5}), ElementsAre(5, 258));
 }
 
+TEST(TextBordersTest, SomeDecodersReadATokenBeforeEveryText) {
+  BpeDefinition definition = bytes_with({"<s>", "</s>"}).definition();
+  EXPECT_EQ(begins_texts(BpeTokenizer(definition)), std::nullopt);
+  definition.begin_of_text = 256;
+  definition.end_of_text = 257;
+  const BpeTokenizer llama(definition);
+  EXPECT_EQ(begins_texts(llama), 256);
+  EXPECT_EQ(llama.special(SpecialToken::kClassify), std::nullopt);
+  EXPECT_EQ(llama.special(SpecialToken::kBeginOfText), 256);
+  EXPECT_EQ(llama.pair_separators(), 1);
+}
+
 TEST(TextBordersTest, EveryKindWithBothRolesHasThem) {
   const auto wordpiece = train_on({.kind = TokenizerKind::kWordPiece, .vocabulary_size = 30, .min_count = 1}, {"a b"});
   const auto id = [&](SpecialToken role) { return wordpiece->special(role).value(); };

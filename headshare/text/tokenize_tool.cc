@@ -20,7 +20,7 @@
 #include <iostream>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/text/hash/word_table.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"

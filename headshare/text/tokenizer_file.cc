@@ -2,14 +2,16 @@
 
 #include <cstdio>
 
-#include "headshare/base/damaged_file.h"
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/files/damaged_file.h"
+#include "headshare/base/files/file.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/notice.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/base/rng.h"
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
+#include "headshare/text/bpe/character_bpe.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
@@ -44,6 +46,7 @@ const std::vector<TokenizerReader>& tokenizer_readers() {
                                                        {"characters", read_kind<CharacterTokenizer>},
                                                        {"words", read_kind<WordTokenizer>},
                                                        {"bpe", read_kind<BpeTokenizer>},
+                                                       {"character-bpe", read_kind<CharacterBpeTokenizer>},
                                                        {"wordpiece", read_kind<WordPieceTokenizer>},
                                                        {"unigram", read_kind<UnigramTokenizer>},
                                                        {"sentencepiece", read_kind<SentencePieceTokenizer>},
@@ -56,8 +59,9 @@ std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std
   const std::string& format = json_string(object, "format", where);
   HS_CHECK(format == kTokenizerFormat, where, ": the format is '", format, "', not '", kTokenizerFormat, "'");
   const int32_t version = json_id(object, "version", where);
-  HS_CHECK(version == kTokenizerVersion, where, ": format version ", version, ", this program reads version ",
-           kTokenizerVersion, "; read it with the program that wrote it");
+  HS_CHECK(version >= kTokenizerVersion && version <= kNewestTokenizerVersion, where, ": format version ", version,
+           ", this program reads versions ", kTokenizerVersion, " to ", kNewestTokenizerVersion,
+           "; read it with the program that wrote it");
   const std::string& kind = json_string(object, "kind", where);
   std::vector<std::string> known;
   for (const TokenizerReader& reader : tokenizer_readers()) {
@@ -155,18 +159,43 @@ std::unique_ptr<Tokenizer> load_json(const fs::path& path) {
   return in_language(*tokenizer, language, config.file().string() + ": src_lang");
 }
 
+constexpr const char* kMakeTokenizerJson =
+    "make a tokenizer.json with transformers: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)";
+
+// Reads a model whose ids are those of its pieces. Tokens that other files add must be among them.
+std::unique_ptr<Tokenizer> load_pieces(const fs::path& path) {
+  std::unique_ptr<Tokenizer> tokenizer = load_sentencepiece(path);
+  const TokensBeside beside = tokens_beside(HfTokenizerConfig(path.parent_path()));
+  std::map<std::string, int32_t> ids;
+  for (int32_t id = 0; id < tokenizer->vocabulary_size(); ++id) ids.emplace(tokenizer->spelling(id), id);
+  for (const AddedToken& token : beside.tokens) {
+    const auto found = ids.find(token.text);
+    const bool known = found != ids.end() && (token.id == kIdOfText || token.id == found->second);
+    HS_CHECK(known, path.string(), ": the files beside it add the token ", brief_text(token.text),
+             ", which is no piece of the model; ", kMakeTokenizerJson);
+  }
+  if (beside.adds_begin.value_or(false)) {
+    notice(join_text(path.string(),
+                     ": transformers puts the bos_token before every text, and headshare does not with a ",
+                     "SentencePiece model; for its perplexities ", kMakeTokenizerJson));
+  }
+  return tokenizer;
+}
+
 // The files of a tokenizer in a folder; those that are missing are empty.
 struct TokenizerFiles {
   fs::path whole;               // tokenizer.json
   fs::path lines;               // BERT's vocab.txt
   fs::path vocabulary, merges;  // GPT-2's pair
+  fs::path pieces;              // SentencePiece's tokenizer.model of Llama 2, Mistral, Gemma
 };
 
 TokenizerFiles tokenizer_files(const fs::path& folder) {
   return {.whole = first_file(folder, {"tokenizer.json"}),
           .lines = first_file(folder, {"vocab.txt"}),
           .vocabulary = first_file(folder, {"vocab.json", "encoder.json"}),
-          .merges = first_file(folder, {"merges.txt", "vocab.bpe"})};
+          .merges = first_file(folder, {"merges.txt", "vocab.bpe"}),
+          .pieces = first_file(folder, {"tokenizer.model"})};
 }
 
 std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
@@ -175,9 +204,11 @@ std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
   if (!files.lines.empty()) return load_vocabulary(files.lines);
   const std::string advice = sentencepiece_advice(folder);
   HS_CHECK(advice.empty(), advice);
+  const bool has_pair = !files.vocabulary.empty() && !files.merges.empty();
+  if (!has_pair && !files.pieces.empty()) return load_pieces(files.pieces);
   HS_CHECK(!files.vocabulary.empty() && !files.merges.empty(), folder.string(), " holds no tokenizer: it has ",
            files.vocabulary.empty() ? "neither vocab.json nor encoder.json" : "no merges.txt or vocab.bpe",
-           "; wanted is a tokenizer.json, GPT-2's vocab.json and merges.txt, or a vocab.txt");
+           "; wanted is a tokenizer.json, GPT-2's vocab.json and merges.txt, a vocab.txt, or a tokenizer.model");
   return load_pair(files.vocabulary, files.merges);
 }
 
@@ -187,15 +218,14 @@ fs::path tokenizer_in(const fs::path& folder) {
   const TokenizerFiles files = tokenizer_files(folder);
   if (!files.whole.empty()) return files.whole;
   const bool pair = !files.vocabulary.empty() && !files.merges.empty();
-  return pair || !files.lines.empty() ? folder : fs::path();
+  return pair || !files.lines.empty() || !files.pieces.empty() ? folder : fs::path();
 }
 
 std::string sentencepiece_advice(const fs::path& folder) {
   const fs::path pieces = first_file(folder, {"spiece.model", "sentencepiece.bpe.model", "sentencepiece.model"});
   if (pieces.empty()) return "";
   return join_text(folder.string(), " has its tokenizer in ", pieces.filename().string(),
-                   ", which alone does not say how its model numbers tokens; make a tokenizer.json with transformers: "
-                   "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
+                   ", which alone does not say how its model numbers tokens; ", kMakeTokenizerJson);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
@@ -210,6 +240,19 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
   }
 }
 
+namespace {
+
+// Tells whether a tokenizer.json of Hugging Face has BPE over characters: with byte_fallback, and a decoder other than
+// that of bytes. (byte_fallback does nothing in byte-level BPE, which may have no decoder.)
+bool is_character_bpe(const nlohmann::json& object) {
+  const nlohmann::json& model = optional_member(object, "model");
+  if (optional_member(model, "type") != "BPE" || optional_member(model, "byte_fallback") != true) return false;
+  const nlohmann::json& decoder = optional_member(object, "decoder");
+  return !decoder.is_null() && optional_member(decoder, "type") != "ByteLevel";
+}
+
+}  // namespace
+
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where,
                                                const TokensBeside& beside) {
   HS_CHECK(object.is_object() && (object.contains("format") || object.contains("model")), where,
@@ -223,6 +266,9 @@ std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, con
   }
   if (model.is_object() && model.contains("type") && model["type"] == "WordPiece") {
     return std::make_unique<WordPieceTokenizer>(wordpiece_from_hf_json(object, where, beside), where);
+  }
+  if (is_character_bpe(object)) {
+    return std::make_unique<CharacterBpeTokenizer>(character_bpe_from_hf_json(object, where, beside), where);
   }
   return std::make_unique<BpeTokenizer>(bpe_from_hf_json(object, where, beside), where);
 }

@@ -8,13 +8,15 @@
 namespace headshare {
 
 // Reads a tokenizer from
-//  - a tokenizer.json: ours, or a Hugging Face one with a byte-level BPE, a WordPiece or a Unigram (hf_tokenizer.h
-//    says what is accepted; anything else is refused by name),
+//  - a tokenizer.json: ours, or a Hugging Face one with a BPE over bytes or characters, a WordPiece or a Unigram
+//    (hf_tokenizer.h says what is accepted; anything else is refused by name),
 //  - a vocab.txt (any name that ends in .txt), with a tokenizer_config.json beside it or alone
 //    (wordpiece_file.h),
 //  - a SentencePiece model, a file whose name ends in .model or .spm,
 //  - a folder with a tokenizer.json, or else a vocab.txt,
-//  - a folder with GPT-2's vocab.json or encoder.json, and merges.txt or vocab.bpe.
+//  - a folder with GPT-2's vocab.json or encoder.json, and merges.txt or vocab.bpe,
+//  - a folder with SentencePiece's tokenizer.model, as Llama 2 and Gemma have it, beside which no other tokens are
+//    added.
 // With Hugging Face's files, what other files of the folder say of added tokens and languages is read too
 // (hf_folder.h). The files are untrusted: whatever they hold, the result is a consistent tokenizer or an Error naming
 // the file and what is wrong (a DamagedFile, unless there is none at `path`).

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/placeholder.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/bpe/bpe_trainer.h"
 #include "headshare/text/hash/hash_tokenizer.h"

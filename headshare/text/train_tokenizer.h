@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/text/interface/next_chunk.h"
 #include "headshare/text/interface/tokenizer.h"
 #include "headshare/text/sentencepiece/train_sentencepiece.h"

@@ -21,13 +21,26 @@ Fields layer_fields(AttentionOptions& o) {
       field("d-model", &o.d_model, "width of what the layer reads and gives", {.min = 1}),
       field("heads", &o.heads, "number of heads", {.min = 1}),
       field("rotary", &o.rotary, "positions are rotated into queries and keys"),
-      field("rotary-base", &o.rotary_base, "base of the rotary frequencies", {.min = 1}),
       field("alibi", &o.alibi, "scores fall with distance, by a slope per head"),
       field("init-deviation", &o.init_deviation, "projections start from N(0, this^2)", {.min = 0}),
       field("output-deviation", &o.output_deviation, "the output projection starts from N(0, this^2)", {.min = 0}),
   };
+  append(&list, rotary_fields(o));
   append(&list, fields(o));
   return list;
+}
+
+// Lists options that change nothing beside the others. A base that stands alone is accepted, as before.
+IdleOptions idle_options(AttentionOptions options) {
+  IdleOptions idle = idle_scheme_options({options.scheme});
+  if (options.rotary) {
+    append(&idle, idle_scaling_options(options.rotary_scaling));
+    return idle;
+  }
+  for (const Field& one : rotary_fields(options)) {
+    if (one.name != "rotary-base") idle.push_back({one.name, "does nothing without rotary positions"});
+  }
+  return idle;
 }
 
 AttentionOptions parsed_options(const std::string& text) {
@@ -35,7 +48,7 @@ AttentionOptions parsed_options(const std::string& text) {
   AttentionOptions options;
   Fields list = layer_fields(options);
   from_json(list, given, "the options of an attention layer");
-  for (const IdleOption& idle : idle_scheme_options({options.scheme})) {
+  for (const IdleOption& idle : idle_options(options)) {
     HS_CHECK(!given.contains(idle.name), idle.name, " ", idle.why, "; leave it out");
   }
   HS_CHECK(!options.rotary || !options.alibi, "a layer has rotary or ALiBi positions, not both");

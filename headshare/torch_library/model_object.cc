@@ -104,9 +104,12 @@ Tensor answer(torch::nn::Module& module, const Question& asked) {
 Borrowing::Made made(const ModelOptions& options, const Handles& tokenizers) {
   const std::shared_ptr<torch::nn::Module> module = options.kind().make(options);
   if (auto* const translator = dynamic_cast<EncoderDecoderImpl*>(module.get())) return {module, &translator->clock()};
-  auto& transformer = dynamic_cast<TransformerImpl&>(*module);
-  if (!tokenizers.empty()) transformer.read_words(tokenizers.back()->tokenizer());
-  return {module, &transformer.clock()};
+  auto* const transformer = dynamic_cast<TransformerImpl*>(module.get());
+  HS_CHECK(transformer != nullptr, "the model is ", options.kind().what_it_does(options),
+           ", and Python loads decoders, encoders and encoder-decoders; write it for transformers with `headshare "
+           "convert --to hf`");
+  if (!tokenizers.empty()) transformer->read_words(tokenizers.back()->tokenizer());
+  return {module, &transformer->clock()};
 }
 
 class ModelObject : public torch::CustomClassHolder {

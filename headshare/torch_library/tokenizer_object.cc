@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "headshare/base/error.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/torch_library/classes.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 
 namespace headshare {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/train/observer.h"
 
 namespace headshare {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 
 namespace headshare {
 namespace {

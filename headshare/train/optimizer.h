@@ -1,9 +1,10 @@
 // This header holds AdamW (Loshchilov and Hutter, 2019) and LAMB (You et al., 2020) over a model's declared parameters.
 #pragma once
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/ops/layer.h"
+#include "headshare/train/gradient_buckets.h"
 #include "headshare/train/reducer.h"
 
 namespace headshare {
@@ -16,6 +17,9 @@ struct OptimizerOptions {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weight_decay = 0.1;  // of parameters declared with Decay::kYes: not biases, norms, head embeddings
+  // This is no option of the result: each of several processes keeps the moments of some parameters, and steps these
+  // (ZeRO-1, Rajbhandari et al., 2020). The steps have the same bits.
+  bool shard = false;
 };
 
 Fields fields(OptimizerOptions& options);
@@ -24,38 +28,62 @@ Fields fields(OptimizerOptions& options);
 //   AdamW:  p = p (1 - lr wd) - lr u, by libtorch's fused kernel
 //   LAMB:   p = p - lr r (u + wd p) with r = |p| / |u + wd p| for each tensor that decays, so that a step is a share
 //           of the tensor's own length; r = 1 for the others and where a length is 0
-// Inert parameters are left alone; so are parameters without a gradient.
+// Inert parameters are left alone; so are parameters without a gradient. Several processes have an optimizer each, over
+// copies of the model.
 class Optimizer {
  public:
-  Optimizer(const torch::nn::Module& model, const OptimizerOptions& options);
+  // `reducer` must outlive the optimizer.
+  Optimizer(const torch::nn::Module& model, const OptimizerOptions& options, Reducer& reducer = one_process());
 
-  // Adds the gradients of all processes. A parameter that no process has a gradient of keeps none.
-  void sum_gradients(Reducer& reducer);
+  Reducer& reducer() { return reducer_; }
 
-  // Returns the Euclidean norm of all gradients divided by `divisor`. The next step takes them so, and shortened to the
-  // norm `most` (0: as they are): the divisor of a mean and the clipping cost no pass of their own.
+  // Adds up the gradients of the processes; null where there is one process.
+  GradientBuckets* buckets() { return buckets_.get(); }
+
+  // Returns the Euclidean norm of all gradients divided by `divisor`, in all processes as process 0 finds it. The next
+  // step takes them so, and shortened to the norm `most` (0: as they are): the divisor of a mean and the clipping cost
+  // no pass of their own.
   double measure_gradients(double divisor, double most);
 
   // Moves the parameters. Gradients count as measure_gradients() said, or as they are; they are left scaled.
   void step(double learning_rate);
   void zero_gradients();
 
-  // Returns moments and step counts by parameter name, sharing memory with the optimizer.
+  // Returns moments and step counts by parameter name, sharing memory with the optimizer. With shards all processes
+  // call it together, and process 0 gets the tensors of all; those of the others are on the CPU.
   NamedTensors state() const;
+
+  // Takes over a state() with the tensors of all processes. Throws Error where a tensor is missing or has another
+  // shape; some may be taken over then.
   void load(const NamedTensors& state, const std::string& where);
+
+  // Gives the processes what process 0 has loaded. Only its `state` counts, which is the one that load() took over.
+  void share(const NamedTensors& state);
+
+  // Counts the bytes of the moments in this process.
+  int64_t moment_bytes() const;
 
  private:
   struct Slot {
     std::string name;
-    Tensor parameter, first_moment, second_moment, steps;
+    Tensor parameter, first_moment, second_moment,
+        steps;  // the last three are undefined where another process has them
     double weight_decay;
+    int64_t owner;  // the process that steps the parameter, with shards
   };
+
+  bool steps_here(const Slot& slot) const { return slot.first_moment.defined(); }
+  bool sharded() const { return options_.shard && reducer_.size() > 1; }
+  std::vector<std::pair<std::string, Tensor>> moments(const Slot& slot) const;
+  void share_parameters();
 
   void adamw(double learning_rate, double weight_decay);
   void lamb(double learning_rate);
 
   OptimizerOptions options_;
+  Reducer& reducer_;
   std::vector<Slot> slots_;
+  std::unique_ptr<GradientBuckets> buckets_;
   double divisor_ = 1;  // of gradients, in the next step
 };
 

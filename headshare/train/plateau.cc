@@ -1,8 +1,8 @@
 #include "headshare/train/plateau.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 

@@ -5,13 +5,23 @@
 // processes are those of one process that accumulates, but for the order in which they are added.
 #pragma once
 
+#include <memory>
 #include <span>
-#include <vector>
 
+#include "headshare/base/error.h"
 #include "headshare/ops/layer.h"
 
 namespace headshare {
 
+// Another process of the run has ended, or does not answer.
+class ProcessLost : public Error {
+ public:
+  using Error::Error;
+};
+
+// All processes call these functions in the same order, with tensors of the same shapes and as many numbers. The
+// results have the same bits in all of them: the copies of the parameters must stay equal. Throws ProcessLost where
+// another process is gone.
 class Reducer {
  public:
   virtual ~Reducer() = default;
@@ -20,11 +30,21 @@ class Reducer {
   virtual int64_t rank() const = 0;
   virtual int64_t size() const = 0;
 
-  // Replaces each element by its sum over the processes, with the same bits in all of them: the copies of the
-  // parameters must stay equal. All processes call these in the same order, with tensors of the same shapes and as many
-  // numbers. Throws Error where another process is gone.
-  virtual void sum(const std::vector<Tensor>& tensors) = 0;
+  // A sum that is under way.
+  class Pending {
+   public:
+    virtual ~Pending() = default;
+    virtual void wait() = 0;
+  };
+
+  // Begins to replace each element by its sum over the processes. The tensor, which is contiguous, belongs to the sum
+  // until wait() returns.
+  virtual std::unique_ptr<Pending> start_sum(const Tensor& tensor) = 0;
+
   virtual void sum(std::span<double> numbers) = 0;
+
+  // Replaces the elements of the tensor, which is contiguous, by those that process `from` has.
+  virtual void broadcast(const Tensor& tensor, int64_t from) = 0;
 };
 
 // A run of one process has its sums already.
@@ -32,8 +52,14 @@ class OneProcess final : public Reducer {
  public:
   int64_t rank() const override { return 0; }
   int64_t size() const override { return 1; }
-  void sum(const std::vector<Tensor>& /*tensors*/) override {}
+  std::unique_ptr<Pending> start_sum(const Tensor& /*tensor*/) override { return std::make_unique<Done>(); }
   void sum(std::span<double> /*numbers*/) override {}
+  void broadcast(const Tensor& /*tensor*/, int64_t /*from*/) override {}
+
+ private:
+  struct Done final : Pending {
+    void wait() override {}
+  };
 };
 
 inline Reducer& one_process() {

@@ -5,8 +5,9 @@
 #include <sstream>
 
 #include "headshare/base/error.h"
-#include "headshare/base/number.h"
+#include "headshare/base/strings/number.h"
 #include "headshare/models/noted_weights.h"
+#include "headshare/train/launch_file.h"
 
 namespace headshare {
 namespace {
@@ -53,7 +54,7 @@ std::optional<fs::path> followed(const fs::path& link) {
 }  // namespace
 
 std::vector<std::string> run_names() {
-  return {kResolvedFile, "metrics.jsonl", "result.json", kOutputsFile, "checkpoints", kTeacherFile};
+  return {kResolvedFile, "metrics.jsonl", "result.json", kOutputsFile, "checkpoints", kTeacherFile, kLaunchFile};
 }
 
 void write_outputs(const fs::path& directory, const std::vector<std::string>& outputs) {
@@ -61,6 +62,12 @@ void write_outputs(const fs::path& directory, const std::vector<std::string>& ou
   std::string text;
   for (const std::string& line : outputs) text += line + "\n";
   write_file(directory / kOutputsFile, text);
+}
+
+RunDirectory::RunDirectory(const fs::path& path, bool looks_on) : path_(path) {
+  if (looks_on) return;
+  lock_.emplace(path);
+  path_ = lock_->path();
 }
 
 bool RunDirectory::has_run() const { return path_exists(path() / kResolvedFile) || path_exists(checkpoints()); }

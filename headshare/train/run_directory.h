@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "headshare/base/directory_lock.h"
-#include "headshare/base/output_mark.h"
+#include "headshare/base/files/directory_lock.h"
+#include "headshare/base/files/output_mark.h"
 
 namespace headshare {
 
@@ -28,10 +28,11 @@ void write_outputs(const fs::path& directory, const std::vector<std::string>& ou
 
 class RunDirectory {
  public:
-  // Takes the directory's lock, creating it; Error when another process holds the lock.
-  explicit RunDirectory(const fs::path& path) : lock_(path) {}
+  // Takes the directory's lock, creating it; Error when another process holds the lock. A process of a run that
+  // `looks_on` while another one writes takes no lock, and calls only const functions.
+  explicit RunDirectory(const fs::path& path, bool looks_on = false);
 
-  const fs::path& path() const { return lock_.path(); }
+  const fs::path& path() const { return path_; }
   fs::path checkpoints() const { return path() / "checkpoints"; }
 
   // Tells whether a run began here before: there is a resolved.yaml or a checkpoint.
@@ -63,7 +64,8 @@ class RunDirectory {
  private:
   std::vector<fs::path> published(const std::string& kind) const;
 
-  DirectoryLock lock_;
+  fs::path path_;
+  std::optional<DirectoryLock> lock_;
 };
 
 }  // namespace headshare

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 
 namespace headshare {
 

@@ -14,8 +14,11 @@ Tensor loss_sum(Task& task, int64_t index, Precision precision) {
 }
 
 // Adds the loss of this process's micro-batches to `sums`, with a teacher's part and without. Leaves the gradients with
-// the parameters.
-void add_micro_batches(Task& task, const StepOptions& options, int64_t step, const Reducer& reducer, StepSums* sums) {
+// the parameters; those of the last backward pass are on their way to the other processes meanwhile.
+void add_micro_batches(Task& task, Optimizer& optimizer, const StepOptions& options, int64_t step, StepSums* sums) {
+  const Reducer& reducer = optimizer.reducer();
+  GradientBuckets* const buckets = optimizer.buckets();
+  if (buckets != nullptr && reducer.rank() >= options.accumulation) buckets->expect_last();  // it has no micro-batch
   for (int64_t i = reducer.rank(); i < options.accumulation; i += reducer.size()) {
     task.clock().tick = static_cast<uint64_t>(step * options.accumulation + i);
     const Tensor part = loss_sum(task, i, options.precision);
@@ -23,16 +26,23 @@ void add_micro_batches(Task& task, const StepOptions& options, int64_t step, con
     if (const auto plain = task.plain_loss_sum()) {
       sums->plain_loss = sums->plain_loss.value_or(0) + *plain / static_cast<double>(sums->targets);
     }
+    if (buckets != nullptr && i + reducer.size() >= options.accumulation) buckets->expect_last();
     part.backward();
   }
 }
 
-// Sums the losses over the processes. A process without a micro-batch has no plain loss even where a teacher has a say.
-void sum_losses(Reducer& reducer, StepSums* sums) {
-  std::array<double, 3> numbers = {sums->loss, sums->plain_loss.value_or(0), sums->plain_loss ? 1.0 : 0.0};
-  reducer.sum(numbers);
+// Sums losses and gradients over the processes. A process without a micro-batch has no plain loss even where a teacher
+// has a say.
+void sum_over_processes(Optimizer& optimizer, StepSums* sums) {
+  GradientBuckets* const buckets = optimizer.buckets();
+  if (buckets == nullptr) return;
+  const bool changed = buckets->send_rest();
+  std::array<double, 4> numbers = {sums->loss, sums->plain_loss.value_or(0), sums->plain_loss ? 1.0 : 0.0,
+                                   changed ? 1.0 : 0.0};
+  optimizer.reducer().sum(numbers);
   sums->loss = numbers[0];
   if (numbers[2] > 0) sums->plain_loss = numbers[1];
+  buckets->finish(/*again=*/numbers[3] > 0);
 }
 
 }  // namespace
@@ -43,15 +53,13 @@ std::optional<std::pair<const char*, double>> StepSums::not_finite() const {
   return std::nullopt;
 }
 
-StepSums take_step(Task& task, Optimizer& optimizer, const StepOptions& options, int64_t step, double learning_rate,
-                   Reducer& reducer) {
+StepSums take_step(Task& task, Optimizer& optimizer, const StepOptions& options, int64_t step, double learning_rate) {
   task.model()->train();
   StepSums sums{.targets = task.draw(options.accumulation)};
   HS_CHECK(sums.targets > 0, "the batch of step ", step + 1, " has no targets");
   optimizer.zero_gradients();
-  add_micro_batches(task, options, step, reducer, &sums);
-  sum_losses(reducer, &sums);
-  optimizer.sum_gradients(reducer);
+  add_micro_batches(task, optimizer, options, step, &sums);
+  sum_over_processes(optimizer, &sums);
   // Micro-batches are weighted by tokens: the sum over all of them, divided here, is the mean over their targets
   // together.
   sums.gradient_norm = optimizer.measure_gradients(static_cast<double>(sums.targets), options.max_gradient_norm);

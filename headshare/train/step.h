@@ -28,11 +28,10 @@ struct StepSums {
   std::optional<std::pair<const char*, double>> not_finite() const;
 };
 
-// Takes step number `step` = 0, 1, ...: draws, computes the micro-batches of this process, adds those of the others,
-// and moves the parameters. They stay where they are when the loss or the gradient is not finite. The sums decide that,
-// so that all processes find the same: one that left the step alone would let the others wait for it. Throws Error for
-// a draw without targets.
-StepSums take_step(Task& task, Optimizer& optimizer, const StepOptions& options, int64_t step, double learning_rate,
-                   Reducer& reducer = one_process());
+// Takes step number `step` = 0, 1, ...: draws, computes the micro-batches of this process, adds those of the
+// optimizer's other processes, and moves the parameters. They stay where they are when the loss or the gradient is not
+// finite. The sums decide that, so that all processes find the same: one that left the step alone would let the others
+// wait for it. Throws Error for a draw without targets.
+StepSums take_step(Task& task, Optimizer& optimizer, const StepOptions& options, int64_t step, double learning_rate);
 
 }  // namespace headshare

@@ -2,79 +2,15 @@
 
 #include <gmock/gmock.h>
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
 #include "headshare/base/testing.h"
 #include "headshare/train/fake_task.h"
+#include "headshare/train/thread_reducer.h"
 #include "headshare/train/trainer.h"
 
 namespace headshare {
 namespace {
 
 using testing::HasSubstr;
-
-// The threads of a test meet here, each as a process of its own. Sums are formed in the order of ranks.
-class Meeting {
- public:
-  explicit Meeting(int64_t size) : numbers_(static_cast<size_t>(size)) {}
-
-  std::vector<double> sum(int64_t rank, std::vector<double> numbers) {
-    std::unique_lock lock(mutex_);
-    numbers_[static_cast<size_t>(rank)] = std::move(numbers);
-    const int64_t round = round_;
-    if (++arrived_ == size()) {
-      total_.assign(numbers_.front().size(), 0);
-      for (const std::vector<double>& one : numbers_) {
-        for (size_t i = 0; i < total_.size(); ++i) total_[i] += one.at(i);
-      }
-      arrived_ = 0;
-      ++round_;
-      all_here_.notify_all();
-    } else {
-      HS_CHECK(all_here_.wait_for(lock, std::chrono::seconds(20), [&] { return round_ != round; }), "rank ", rank,
-               " waits for the others");
-    }
-    return total_;
-  }
-
-  int64_t size() const { return static_cast<int64_t>(numbers_.size()); }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable all_here_;
-  std::vector<std::vector<double>> numbers_;  // of each rank
-  std::vector<double> total_;
-  int64_t arrived_ = 0;
-  int64_t round_ = 0;
-};
-
-class ThreadReducer : public Reducer {
- public:
-  ThreadReducer(Meeting& meeting, int64_t rank) : meeting_(meeting), rank_(rank) {}
-
-  int64_t rank() const override { return rank_; }
-  int64_t size() const override { return meeting_.size(); }
-
-  void sum(const std::vector<Tensor>& tensors) override {
-    for (const Tensor& one : tensors) {
-      const Tensor wide = one.to(at::kDouble).contiguous();
-      std::vector<double> numbers(wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel());
-      numbers = meeting_.sum(rank_, std::move(numbers));
-      one.copy_(at::tensor(numbers, at::kDouble).view(one.sizes()));
-    }
-  }
-
-  void sum(std::span<double> numbers) override {
-    const std::vector<double> total = meeting_.sum(rank_, {numbers.begin(), numbers.end()});
-    std::copy(total.begin(), total.end(), numbers.begin());
-  }
-
- private:
-  Meeting& meeting_;
-  int64_t rank_;
-};
 
 // This is what a process of a run ends with.
 struct Ended {
@@ -96,16 +32,11 @@ Ended run_process(FakeTask::Options task_options, const TrainOptions& options, R
 
 // Runs a process for each of these tasks.
 std::vector<Ended> train_together(const std::vector<FakeTask::Options>& tasks, const TrainOptions& options) {
-  Meeting meeting(static_cast<int64_t>(tasks.size()));
   std::vector<Ended> ended(tasks.size());
-  std::vector<std::thread> processes;
-  for (size_t rank = 0; rank < tasks.size(); ++rank) {
-    processes.emplace_back([&, rank] {
-      ThreadReducer reducer(meeting, static_cast<int64_t>(rank));
-      ended[rank] = run_process(tasks[rank], options, reducer);
-    });
-  }
-  for (std::thread& one : processes) one.join();
+  run_together(static_cast<int64_t>(tasks.size()), [&](Reducer& reducer) {
+    const auto rank = static_cast<size_t>(reducer.rank());
+    ended[rank] = run_process(tasks[rank], options, reducer);
+  });
   return ended;
 }
 
@@ -156,24 +87,62 @@ TEST(StepTest, ALossThatIsNotFiniteInOneProcessStopsAllWithTheSameError) {
 }
 
 TEST(StepTest, WhatNoProcessHasAGradientOfStaysUntouched) {
-  Meeting meeting(2);
-  std::vector<std::thread> processes;
   std::vector<NamedTensors> before(2), after(2);
-  for (int64_t rank = 0; rank < 2; ++rank) {
-    processes.emplace_back([&, rank] {
-      ThreadReducer reducer(meeting, rank);
-      FakeTask task({.rows = {2, 5}});
-      task.fake()->hidden->weight.set_requires_grad(false);
-      Optimizer optimizer(*task.model(), {.weight_decay = 0.5});
-      before[static_cast<size_t>(rank)] = task.weights();
-      take_step(task, optimizer, {.accumulation = 2}, 0, 0.1, reducer);
-      after[static_cast<size_t>(rank)] = task.weights();
-      EXPECT_FALSE(task.fake()->hidden->weight.grad().defined());
-    });
-  }
-  for (std::thread& one : processes) one.join();
+  run_together(2, [&](Reducer& reducer) {
+    const auto rank = static_cast<size_t>(reducer.rank());
+    FakeTask task({.rows = {2, 5}});
+    task.fake()->hidden->weight.set_requires_grad(false);
+    Optimizer optimizer(*task.model(), {.weight_decay = 0.5}, reducer);
+    before[rank] = task.weights();
+    take_step(task, optimizer, {.accumulation = 2}, 0, 0.1);
+    after[rank] = task.weights();
+    EXPECT_FALSE(task.fake()->hidden->weight.grad().defined());
+  });
   EXPECT_TRUE(before[0].at("hidden.weight").equal(after[0].at("hidden.weight")));  // it does not decay either
   EXPECT_GT(largest_difference(before[1], after[1]), 0.01);
+}
+
+// With three processes one of the five tensors of the model is dealt to each, and the rest to who has least.
+TEST(StepTest, ShardedMomentsMoveTheParametersByTheSameBits) {
+  for (const OptimizerKind kind : {OptimizerKind::kAdamW, OptimizerKind::kLamb}) {
+    TrainOptions options = few_steps(3);
+    options.optimizer.kind = kind;
+    options.ema_decay = 0.5;
+    const std::vector<FakeTask::Options> tasks(3, {.dropout = 0.3, .rows = {2, 5, 1}});
+    const std::vector<Ended> whole = train_together(tasks, options);
+    options.optimizer.shard = true;
+    const std::vector<Ended> shards = train_together(tasks, options);
+    for (size_t rank = 0; rank < 3; ++rank) {
+      ASSERT_EQ(shards[rank].error, "no error");
+      EXPECT_EQ(largest_difference(shards[rank].weights, whole[0].weights), 0);
+      EXPECT_EQ(shards[rank].losses, whole[0].losses);
+    }
+  }
+}
+
+// Processors add up in different orders; here the processes differ by more than that.
+TEST(StepTest, AllTakeTheNormOfProcess0) {
+  run_together(2, [](Reducer& reducer) {
+    FakeTask task({});
+    Optimizer optimizer(*task.model(), {}, reducer);
+    const Tensor weight = task.fake()->hidden->weight;
+    weight.mutable_grad() = at::full_like(weight, 1.0 + static_cast<double>(reducer.rank()));
+    EXPECT_NEAR(optimizer.measure_gradients(/*divisor=*/1, /*most=*/0), std::sqrt(32.0), 1e-6);
+  });
+}
+
+TEST(StepTest, EachProcessKeepsTheMomentsOfItsShard) {
+  std::vector<int64_t> bytes(2);
+  FakeTask whole({});
+  run_together(2, [&](Reducer& reducer) {
+    FakeTask task({});
+    const Optimizer optimizer(*task.model(), {.shard = true}, reducer);
+    bytes[static_cast<size_t>(reducer.rank())] = optimizer.moment_bytes();
+  });
+  // 4 x 8 and 8 + 8 + 1 parameters
+  EXPECT_EQ(bytes[0], 2 * 4 * 32 + 4);
+  EXPECT_EQ(bytes[1], 2 * 4 * 17 + 3 * 4);
+  EXPECT_EQ(bytes[0] + bytes[1], Optimizer(*whole.model(), {}).moment_bytes());
 }
 
 }  // namespace

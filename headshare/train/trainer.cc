@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -20,61 +21,6 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-Fields fields(TrainOptions& o) {
-  Fields list = {
-      field("steps", &o.steps, "optimizer steps", {.min = 1, .aliases = {"max-steps", "max-iters"}}),
-      field("accumulation", &o.accumulation,
-            "micro-batches of batch-size whose gradients one step sums, weighted by tokens",
-            {.min = 1, .max = 1 << 20, .aliases = {"gradient-accumulation-steps"}}),
-      field("max-gradient-norm", &o.max_gradient_norm, "longer gradients are scaled down to this; 0: never",
-            {.min = 0, .aliases = {"max-grad-norm", "grad-clip", "clip-norm"}}),
-      field("evaluate-every", &o.evaluate_every, "steps between evaluations; auto: a tenth of all",
-            {.min = 1, .aliases = {"eval-steps", "eval-interval"}}),
-      field("save-every", &o.save_every, "steps between checkpoints; auto: evaluate-every",
-            {.min = 1, .aliases = {"save-steps"}}),
-      field("log-every", &o.log_every, "steps between lines of metrics.jsonl",
-            {.min = 1, .aliases = {"logging-steps", "log-interval"}}),
-      field("keep-last", &o.keep_last, "checkpoints to keep, besides the best model",
-            {.min = 1, .aliases = {"save-total-limit"}}),
-      field("patience", &o.patience, "stop after this many evaluations without a better one; 0: never",
-            {.min = 0, .aliases = {"early-stopping-patience", "early-stopping"}}),
-      field("average-last", &o.average_last,
-            "at the end, average the weights of the last so many checkpoints (sets keep-last); 0: no", {.min = 0}),
-      field("ema-decay", &o.ema_decay, "evaluate a moving average of the weights; 0: no", {.min = 0, .max = 0.999999}),
-      field("activation-checkpointing", &o.activation_checkpointing,
-            "keep only each block's input and compute the rest twice: less memory, more time",
-            {.aliases = {"gradient-checkpointing"}}),
-      precision_field(&o.precision),
-      field("tensorboard", &o.tensorboard, "write TensorBoard events beside metrics.jsonl"),
-      field("seed", &o.seed, "of initial values, batches and dropout", {.min = 0}),
-  };
-  append(&list, fields(o.schedule));
-  append(&list, fields(o.optimizer));
-  return list;
-}
-
-TrainOptions resolve(TrainOptions options) {
-  if (!options.evaluate_every) options.evaluate_every = std::max<int64_t>(1, options.steps / 10);
-  if (!options.save_every) options.save_every = options.evaluate_every;
-  return options;
-}
-
-nlohmann::json to_json(const TrainResult& r) {
-  nlohmann::json object = {{"steps", r.steps},
-                           {"tokens", r.tokens},
-                           {"best_loss", r.best_loss},
-                           {"best_step", r.best_step},
-                           {"stopped_early", r.stopped_early},
-                           {"seconds", r.seconds},
-                           {"tokens_per_second", r.tokens_per_second},
-                           {"precision", r.precision},
-                           {"best_model", r.best_model}};
-  if (r.gap.start) object["start_loss"] = *r.gap.start;
-  if (r.gap.teacher) object["teacher_loss"] = *r.gap.teacher;
-  if (const auto recovered = r.gap.recovered(r.best_loss)) object["recovered"] = *recovered;
-  return object;
-}
-
 Trainer::Trainer(Task& task, const TrainOptions& options, RunDirectory& directory, std::vector<Observer*> observers,
                  std::function<bool()> stop_requested, Reducer& reducer)
     : task_(task),
@@ -84,11 +30,12 @@ Trainer::Trainer(Task& task, const TrainOptions& options, RunDirectory& director
       stop_requested_(std::move(stop_requested)),
       reducer_(reducer),
       model_(task.model()),
-      optimizer_(*model_, options.optimizer) {
+      optimizer_(*model_, options.optimizer, reducer) {
   options_.precision = resolve_precision(options_.precision, device_of(task));
   options_.keep_last = std::max(options_.keep_last, options_.average_last);
   check_schedule(options_.schedule, options_.steps);
-  if (options_.ema_decay > 0) average_.emplace(*model_, options_.ema_decay);
+  // Weights are averaged where they are evaluated and saved.
+  if (options_.ema_decay > 0 && leads(reducer_)) average_.emplace(*model_, options_.ema_decay);
 }
 
 void Trainer::refuse_non_finite(const StepSums& sums) const {
@@ -106,7 +53,7 @@ double Trainer::train_one_step() {
                          .precision = options_.precision,
                          .max_gradient_norm = options_.max_gradient_norm};
   const double rate = learning_rate_at(options_.schedule, progress_.step, options_.steps);
-  const StepSums sums = take_step(task_, optimizer_, step, progress_.step, rate, reducer_);
+  const StepSums sums = take_step(task_, optimizer_, step, progress_.step, rate);
   if (sums.not_finite()) refuse_non_finite(sums);
   if (average_) average_->update();
   plain_loss_ = sums.plain_loss;
@@ -133,18 +80,31 @@ void Trainer::report_step(double loss) {
   seconds_at_report_ = progress_.seconds;
 }
 
-Task::Progress Trainer::evaluation_progress() {
-  return [this](int64_t done, int64_t total) {
+Task::Progress Trainer::evaluation_progress(const Beat& beat) {
+  return [this, beat](int64_t done, int64_t total) {
+    beat();
     // Later evaluations are waited for, because a checkpoint depends on them; here nothing is lost.
     if (progress_.step == 0 && stop_requested_ && stop_requested_()) throw Interrupted("stopped before the first step");
     for (Observer* observer : observers_) observer->on_evaluation_progress(done, total);
   };
 }
 
+// Returns what process 0 finds. The others wait for it and get its numbers, without scores.
+std::optional<Evaluation> Trainer::evaluated_by_process_0(const Evaluate& evaluate) {
+  std::optional<Evaluation> found;
+  on_process_0(reducer_, [&](const Beat& beat) { found = evaluate(evaluation_progress(beat)); });
+  std::array<double, 4> numbers = {};
+  if (found) numbers = {1, found->loss, found->goal ? 1.0 : 0.0, found->goal.value_or(0)};
+  reducer_.sum(numbers);
+  if (leads(reducer_) || numbers[0] == 0) return found;
+  return Evaluation{.loss = numbers[1], .goal = numbers[2] > 0 ? std::optional(numbers[3]) : std::nullopt};
+}
+
 // Fills in what stands before the first step. The teacher comes first: what is recovered is measured against it.
 void Trainer::begin_curve() {
   if (options_.evaluate_teacher && !progress_.gap.teacher) {
-    const std::optional<Evaluation> teacher = task_.evaluate_teacher(evaluation_progress());
+    const std::optional<Evaluation> teacher =
+        evaluated_by_process_0([this](const Task::Progress& progress) { return task_.evaluate_teacher(progress); });
     if (teacher) {
       for (Observer* observer : observers_) observer->on_teacher(*teacher);
       progress_.gap.teacher = teacher->criterion();
@@ -161,13 +121,13 @@ void Trainer::begin_curve() {
   }
 }
 
-Evaluation Trainer::evaluate_averaged() {
+Evaluation Trainer::evaluate_averaged(const Task::Progress& progress) {
   if (average_) average_->swap();
   const auto restore = [this] {
     if (average_) average_->swap();
   };
   try {
-    Evaluation evaluation = task_.evaluate(Part::kValidation, evaluation_progress());
+    Evaluation evaluation = task_.evaluate(Part::kValidation, progress);
     restore();
     return evaluation;
   } catch (...) {
@@ -178,7 +138,10 @@ Evaluation Trainer::evaluate_averaged() {
 
 void Trainer::evaluate(bool averaged) {
   const double began = now();
-  EvaluationReport report{.step = progress_.step, .evaluation = evaluate_averaged(), .averaged = averaged};
+  if (!averaged) share_weights();
+  const std::optional<Evaluation> found =
+      evaluated_by_process_0([this](const Task::Progress& progress) { return evaluate_averaged(progress); });
+  EvaluationReport report{.step = progress_.step, .evaluation = *found, .averaged = averaged};
   const double criterion = report.evaluation.criterion();
   report.seconds = now() - began;
   // A task's goal, such as an accuracy, is a number even where the scores behind it are none.
@@ -200,6 +163,7 @@ void Trainer::evaluate(bool averaged) {
 }
 
 void Trainer::save_best() {
+  if (!leads(reducer_)) return;
   if (average_) average_->swap();
   directory_.publish("best", progress_.step, /*keep=*/1, "best",
                      [this](const fs::path& fresh) { task_.save(fresh.string()); });
@@ -209,35 +173,35 @@ void Trainer::save_best() {
 // Saves a checkpoint of a kind of its own: one outside the schedule ("stopped") must not evict one that averaging
 // needs.
 void Trainer::save_checkpoint(const std::string& kind) {
+  NamedTensors tensors = optimizer_.state();  // of all processes
+  if (!leads(reducer_)) return;
+  if (average_) tensors.merge(average_->state());
   for (Observer* observer : observers_) observer->flush();
-  const auto written =
-      directory_.publish(kind, progress_.step, options_.keep_last, "last", [this](const fs::path& fresh) {
-        task_.save(fresh.string());
-        NamedTensors tensors = optimizer_.state();
-        if (average_) tensors.merge(average_->state());
-        write_tensors(fresh / "optimizer.safetensors", tensors);
-        write_training_state(fresh / "training.json", {.step = progress_.step,
-                                                       .tokens = progress_.tokens,
-                                                       .seconds = progress_.seconds,
-                                                       .best_loss = progress_.best_loss,
-                                                       .best_step = progress_.best_step,
-                                                       .evaluations_without_gain = progress_.evaluations_without_gain,
-                                                       .gap = progress_.gap,
-                                                       .task = task_.state()});
-      });
+  const auto written = directory_.publish(kind, progress_.step, options_.keep_last, "last", [&](const fs::path& fresh) {
+    task_.save(fresh.string());
+    write_tensors(fresh / "optimizer.safetensors", tensors);
+    write_training_state(fresh / "training.json", {.step = progress_.step,
+                                                   .tokens = progress_.tokens,
+                                                   .seconds = progress_.seconds,
+                                                   .best_loss = progress_.best_loss,
+                                                   .best_step = progress_.best_step,
+                                                   .evaluations_without_gain = progress_.evaluations_without_gain,
+                                                   .gap = progress_.gap,
+                                                   .task = task_.state()});
+  });
   if (kind == "step") directory_.drop("stopped");
   for (Observer* observer : observers_) observer->on_checkpoint(progress_.step, written.string());
 }
 
-// Reads everything of a checkpoint before anything of the run changes.
-TrainingState Trainer::load(const fs::path& checkpoint) {
+// Reads everything of a checkpoint before anything of the run changes. `tensors` gets the optimizer's.
+TrainingState Trainer::load(const fs::path& checkpoint, NamedTensors* tensors) {
   const std::string where = checkpoint.string();
   TrainingState state = read_training_state(checkpoint / "training.json");
   const NamedTensors weights = read_tensors(checkpoint / "model.safetensors");
-  const NamedTensors tensors = read_tensors(checkpoint / "optimizer.safetensors");
+  *tensors = read_tensors(checkpoint / "optimizer.safetensors");
   load_tensors(*model_, weights, where + "/model.safetensors");
-  optimizer_.load(tensors, where + "/optimizer.safetensors");
-  if (average_) average_->load(tensors, where + "/optimizer.safetensors");
+  optimizer_.load(*tensors, where + "/optimizer.safetensors");
+  if (average_) average_->load(*tensors, where + "/optimizer.safetensors");
   task_.restore(state.task, where + "/training.json");
   return state;
 }
@@ -252,7 +216,8 @@ void Trainer::refuse_lost_checkpoints() const {
            "directory");
 }
 
-std::optional<int64_t> Trainer::resume() {
+// Loads the newest whole checkpoint into this process; returns nothing where the run had none yet.
+std::optional<TrainingState> Trainer::load_newest(NamedTensors* tensors) {
   const std::vector<fs::path> candidates = directory_.resumable();
   if (candidates.empty()) {
     refuse_lost_checkpoints();
@@ -262,7 +227,7 @@ std::optional<int64_t> Trainer::resume() {
   std::string damage;
   for (const fs::path& candidate : candidates) {
     try {
-      state = load(candidate);
+      state = load(candidate, tensors);
       if (!damage.empty()) notice(join_text("going on from ", candidate.string(), ": ", damage));
       break;
     } catch (const OtherData&) {
@@ -279,6 +244,20 @@ std::optional<int64_t> Trainer::resume() {
                      ": the next evaluation's is the best again"));
     state->best_loss.reset();
   }
+  return state;
+}
+
+std::optional<int64_t> Trainer::resume() {
+  NamedTensors tensors;
+  std::optional<TrainingState> state;
+  on_process_0(reducer_, [&](const Beat& /*beat*/) { state = load_newest(&tensors); });
+  const std::string shared = text_of(reducer_, state ? to_json(*state).dump() : "");
+  if (shared.empty()) return std::nullopt;
+  if (!leads(reducer_)) {
+    state = training_state_from_json(nlohmann::json::parse(shared), "process 0");
+    task_.restore(state->task, "process 0");
+  }
+  optimizer_.share(tensors);
   progress_ = {.step = state->step,
                .tokens = state->tokens,
                .seconds = state->seconds,
@@ -292,11 +271,31 @@ std::optional<int64_t> Trainer::resume() {
   return progress_.step;
 }
 
+bool Trainer::asked_to_stop() {
+  return any_process(reducer_, stop_requested_ && stop_requested_()) && progress_.step < options_.steps;
+}
+
+// Gives all processes the parameters of process 0: those that it loaded, or the initial ones, and those that it
+// evaluates, so that no rounding of another kind of processor stays in a copy.
+void Trainer::share_weights() {
+  if (reducer_.size() == 1) return;
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : model_tensors(*model_)) {
+    const Tensor whole = tensor.detach().contiguous();
+    reducer_.broadcast(whole, 0);
+    if (!tensor.is_contiguous()) tensor.detach().copy_(whole);
+  }
+}
+
 bool Trainer::due(const std::optional<int64_t>& every) const {
   return progress_.step % *every == 0 || progress_.step == options_.steps;
 }
 
 void Trainer::average_checkpoints() {
+  if (!leads(reducer_)) {
+    if (task_.has(Part::kValidation)) evaluate(/*averaged=*/true);
+    return;
+  }
   const std::vector<fs::path> all = directory_.step_checkpoints();
   const size_t count = std::min(all.size(), static_cast<size_t>(options_.average_last));
   NamedTensors mean;
@@ -342,6 +341,7 @@ TrainResult Trainer::result() const {
 
 TrainResult Trainer::run() {
   const bool judged = task_.has(Part::kValidation);
+  share_weights();
   if (judged) begin_curve();
   while (progress_.step < options_.steps && !stopped_early_) {
     const double began = now();
@@ -349,10 +349,10 @@ TrainResult Trainer::run() {
     progress_.seconds += now() - began;
     if (due(options_.log_every) || progress_.step == 1) report_step(loss);
     if (judged && due(options_.evaluate_every)) evaluate();
-    const bool asked_to_stop = stop_requested_ && stop_requested_() && progress_.step < options_.steps;
+    const bool stops = asked_to_stop();
     const bool scheduled = due(options_.save_every) || stopped_early_;
-    if (scheduled || asked_to_stop) save_checkpoint(scheduled ? "step" : "stopped");
-    if (asked_to_stop) {
+    if (scheduled || stops) save_checkpoint(scheduled ? "step" : "stopped");
+    if (stops) {
       throw Interrupted(join_text("stopped after step ", progress_.step, " of ", options_.steps,
                                   "; a checkpoint is in ", directory_.path().string()));
     }

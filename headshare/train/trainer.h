@@ -11,6 +11,7 @@
 #include "headshare/train/gap.h"
 #include "headshare/train/observer.h"
 #include "headshare/train/optimizer.h"
+#include "headshare/train/processes.h"
 #include "headshare/train/run_directory.h"
 #include "headshare/train/schedule.h"
 #include "headshare/train/step.h"
@@ -72,14 +73,9 @@ class Trainer {
   // All references must outlive the trainer. `stop_requested` is asked after every step.
   //
   // With a reducer of several processes each has a trainer over the same data and options, and a step is one of all of
-  // them together: losses, gradients and Diverged are the same in each. The rest of the loop is not shared yet. A run
-  // of several processes (issue 46) has to see to it that
-  // - only process 0 has a RunDirectory that locks, writes checkpoints and reports; the others resume from what it
-  // wrote;
-  // - all stop after the same step, although a signal or a clock reaches each at another time (a sum of what
-  //   `stop_requested` says in each decides);
-  // - evaluations, "best" and stopping early are decided once: on the same numbers in each, or by process 0;
-  // - a process that throws for itself, such as for damaged data, ends the others (Reducer::sum throws in them).
+  // them together. Process 0 alone writes: the directories of the others look on, and their observers hear of steps,
+  // and of evaluations without scores or progress. Process 0 also evaluates, loads checkpoints and keeps the moving
+  // average, while the others wait, and tells them what it found. All stop after the same step, whoever is asked to.
   Trainer(Task& task, const TrainOptions& options, RunDirectory& directory, std::vector<Observer*> observers,
           std::function<bool()> stop_requested = {}, Reducer& reducer = one_process());
 
@@ -110,17 +106,22 @@ class Trainer {
 
   double train_one_step();
   void report_step(double loss);
-  TrainingState load(const fs::path& checkpoint);
+  TrainingState load(const fs::path& checkpoint, NamedTensors* tensors);
+  std::optional<TrainingState> load_newest(NamedTensors* tensors);
+  void share_weights();
   void refuse_lost_checkpoints() const;
   void begin_curve();
   void evaluate(bool averaged = false);
-  Task::Progress evaluation_progress();
-  Evaluation evaluate_averaged();
+  Task::Progress evaluation_progress(const Beat& beat);
+  using Evaluate = std::function<std::optional<Evaluation>(const Task::Progress& progress)>;
+  std::optional<Evaluation> evaluated_by_process_0(const Evaluate& evaluate);
+  Evaluation evaluate_averaged(const Task::Progress& progress);
   void save_checkpoint(const std::string& kind);
   void save_best();
   void average_checkpoints();
   void publish_average();
   bool due(const std::optional<int64_t>& every) const;
+  bool asked_to_stop();
   [[noreturn]] void refuse_non_finite(const StepSums& sums) const;
   TrainResult result() const;
 
@@ -132,7 +133,7 @@ class Trainer {
   Reducer& reducer_;
   std::shared_ptr<torch::nn::Module> model_;
   Optimizer optimizer_;
-  std::optional<MovingAverage> average_;
+  std::optional<MovingAverage> average_;  // in process 0
   Progress progress_;
   bool stopped_early_ = false;
   double gradient_norm_ = 0;

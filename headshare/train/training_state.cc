@@ -1,8 +1,8 @@
 #include "headshare/train/training_state.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/json_reader.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_reader.h"
 
 namespace headshare {
 namespace {
@@ -11,22 +11,19 @@ constexpr uint64_t kMostStateBytes = 64 << 20;
 
 }  // namespace
 
-void write_training_state(const fs::path& path, const TrainingState& state) {
-  const nlohmann::json object = {{"format_version", kTrainingFormatVersion},
-                                 {"step", state.step},
-                                 {"tokens", state.tokens},
-                                 {"seconds", state.seconds},
-                                 {"best_loss", state.best_loss ? nlohmann::json(*state.best_loss) : nlohmann::json()},
-                                 {"best_step", state.best_step},
-                                 {"evaluations_without_gain", state.evaluations_without_gain},
-                                 {"gap", to_json(state.gap)},
-                                 {"task", state.task}};
-  write_file(path, object.dump(2) + "\n");
+nlohmann::json to_json(const TrainingState& state) {
+  return {{"format_version", kTrainingFormatVersion},
+          {"step", state.step},
+          {"tokens", state.tokens},
+          {"seconds", state.seconds},
+          {"best_loss", state.best_loss ? nlohmann::json(*state.best_loss) : nlohmann::json()},
+          {"best_step", state.best_step},
+          {"evaluations_without_gain", state.evaluations_without_gain},
+          {"gap", to_json(state.gap)},
+          {"task", state.task}};
 }
 
-TrainingState read_training_state(const fs::path& path) {
-  const nlohmann::json object = read_json_file(path, kMostStateBytes);
-  const std::string where = path.string();
+TrainingState training_state_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
   const int64_t version = read.integer("format_version", 0);
   HS_CHECK(version <= kTrainingFormatVersion, where, " has format version ", version, "; this headshare reads up to ",
@@ -42,6 +39,14 @@ TrainingState read_training_state(const fs::path& path) {
   const nlohmann::json best = object.value("best_loss", nlohmann::json());
   if (best.is_number()) state.best_loss = best.get<double>();
   return state;
+}
+
+void write_training_state(const fs::path& path, const TrainingState& state) {
+  write_file(path, to_json(state).dump(2) + "\n");
+}
+
+TrainingState read_training_state(const fs::path& path) {
+  return training_state_from_json(read_json_file(path, kMostStateBytes), path.string());
 }
 
 }  // namespace headshare

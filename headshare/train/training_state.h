@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/train/gap.h"
 
 namespace headshare {
@@ -21,6 +21,11 @@ struct TrainingState {
   Gap gap = {};
   nlohmann::json task;  // the task's place in its data
 };
+
+nlohmann::json to_json(const TrainingState& state);
+
+// Throws Error, led by `where`, when the object is of a newer format or has other types.
+TrainingState training_state_from_json(const nlohmann::json& object, const std::string& where);
 
 void write_training_state(const fs::path& path, const TrainingState& state);
 

@@ -9,6 +9,7 @@ import tempfile
 from typing import Any, Optional, Sequence, Union
 
 from ._call import call, words_of
+from ._dask import run_cells
 from ._data import DataFile, Path
 from ._result import Result
 
@@ -51,6 +52,7 @@ def compare(
     out: Path = "comparison",
     resume: Optional[bool] = None,
     overwrite: Optional[bool] = None,
+    client: Any = None,
     **options: Any,
 ) -> Result:
     """Trains the same model once per attention scheme and seed, and compares quality, parameters, cache and speed.
@@ -69,6 +71,8 @@ def compare(
         out: directory for results.json, report.html and the models.
         resume: go on with the comparison in `out`, with its options.
         overwrite: replace the comparison in `out`.
+        client: a Dask client (`distributed.Client`): its workers train the models, one a thread. All of them need
+            headshare, and `out` and the data under the same paths.
         options: every other of `headshare compare --help-all`: d_model=128, sweep={"learning-rate": [1e-3, 3e-3]},
             variants={"wide": {"scheme": "mqa", "heads": 8}}, dry_run=True, ...
 
@@ -90,7 +94,26 @@ def compare(
         resume=resume,
         overwrite=overwrite,
     )
-    return run("compare", **named, **options)
+    if client is None:
+        return run("compare", **named, **options)
+    return compare_with(client, out, {**named, **options})
+
+
+def compare_with(client: Any, home: Path, options: dict[str, Any]) -> Result:
+    """Runs a comparison on the workers of a Dask client, stage by stage: encoders before they are fine-tuned, seeds
+    that are added. What failed there is tried once more here, which says why."""
+    latex = options.get("latex")
+    planned = run("compare", **{**options, "out": None}, plan=home)
+    tried: set[tuple[str, int]] = set()
+    while "unfinished" in planned.json:
+        folder = planned["directory"]
+        cells = [index for index in planned["unfinished"] if (folder, index) not in tried]
+        if not cells:
+            return run("compare", out=home, resume=True, latex=latex)
+        run_cells(client, planned.json, cells)
+        tried.update((folder, index) for index in cells)
+        planned = run("compare", plan=home, resume=True, latex=latex)
+    return planned
 
 
 def cost(

@@ -36,8 +36,9 @@ class SharedHeadAttention(BorrowedModule):
         scheme: how heads share: "mha", "gqa", "mqa", "sha", "skv", "el_shared", "el_lossless", "mhe_add", "mhe_mul" or
             "collaborative" (docs/mathematics.md has the formulas and the papers).
         **options: the options of `headshare train` for attention, with underscores: `groups`, `head_width`,
-            `key_width`, `content_bias`, `qk_norm`, `mhe_deviation`, ...; and `rotary`, `rotary_base`, `alibi`,
-            `init_deviation` (of the projections, 0.02), `output_deviation` (of the output projection, 0.02).
+            `key_width`, `content_bias`, `qk_norm`, `output_gate`, `attention_sinks`, ...; and `rotary`, `rotary_base`,
+            `rotary_scaling`, `rotary_dimensions`, ..., `alibi`, `init_deviation` (of the projections, 0.02),
+            `output_deviation` (of the output projection, 0.02).
 
     The names in `state_dict` are stable: `query.weight`, `key.weight`, `value.weight`, `output.weight`, their `.bias`,
     and what a scheme adds (`query_embedding`, `mixing`, ...), as in docs/python-training.md.

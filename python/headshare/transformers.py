@@ -29,7 +29,7 @@ __all__ = ["NAME", "attention", "mask"]
 
 NAME = "headshare"
 
-# What transformers asks of an attention and no kernel here does: the argument, and what it is for people.
+# transformers may ask an attention for these, which no kernel here does: the argument, and what it is for people.
 _REFUSED = {
     "position_bias": "biases of pairs of positions (T5)",
     "s_aux": "attention sinks (GPT-OSS)",
@@ -110,7 +110,7 @@ def attention(
     """Attends as transformers asks: query [B, H, T, D], key and value [B, Hk, S, D] -> ([B, T, H, D], no weights).
 
     Raises:
-        ValueError: for what no kernel does (sinks, soft caps, sliding windows, position biases), and where no mask was
+        ValueError: for what this function does not do (sinks, soft caps, sliding windows, position biases), and where no mask was
             made.
     """
     for name, what in _REFUSED.items():

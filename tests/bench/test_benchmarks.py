@@ -50,6 +50,12 @@ def test_decode(program, tmp_path):
     assert {ours[name]["cache_ratio_to_mha"] for name in ("mqa", "mhe_add", "mhe_mul")} == {12}
 
 
+def test_generate(program, tmp_path):
+    rows = question("generate", program, tmp_path / "out.json", "--threads", 1)
+    assert [row["contender"] for row in rows] == ["headshare", "eager", "sdpa"]
+    assert all(row["median_ms"] > 0 and row["ratio_to_sdpa"] > 0 for row in rows)
+
+
 def test_peak_memory(program, tmp_path):
     rows = question("peak_memory", program, tmp_path / "out.json", "--threads", 1)
     assert {row["contender"] for row in rows} == {

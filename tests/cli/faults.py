@@ -28,6 +28,7 @@ class Faults:
             "HEADSHARE_FAULT_KIND": kind,
             "HEADSHARE_FAULT_AT": str(at),
             "HEADSHARE_CACHE": str(self.below / "cache"),
+            "HEADSHARE_BEAT": "1000",  # beats change the disk, too, whenever they come
         }
         return subprocess.run(words(program, *arguments), env=environment, capture_output=True, text=True, timeout=120)
 

@@ -12,6 +12,7 @@ import time
 import pytest
 from training import (  # noqa: F401 (two fixtures)
     TINY,
+    at_work,
     bad_options,
     bad_texts,
     lines_in,
@@ -19,6 +20,7 @@ from training import (  # noqa: F401 (two fixtures)
     own_cache,
     stop_when,
     text,
+    without_times,
     words,
 )
 
@@ -31,15 +33,6 @@ def compare(run, *arguments, **options):
 
 def rows_of(results):
     return {row["scheme"]: row for row in results["rows"]}
-
-
-def without_times(value):
-    """Returns results without what depends on the clock and the machine."""
-    times = {"seconds", "training_seconds", "training_tokens_per_second", "decoding_tokens_per_second", "environment"}
-    times |= {"outputs_per_second", "busy_speeds", "waited", "peak_memory_bytes", "command"}
-    if isinstance(value, dict):
-        return {key: without_times(one) for key, one in value.items() if key not in times}
-    return [without_times(one) for one in value] if isinstance(value, list) else value
 
 
 def cells_of(results):
@@ -108,7 +101,7 @@ def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp
     moments = [("mha-seed0", 5), ("mhe_mul-seed0", 90), ("mhe_mul-seed1", 1)]
     command = [program, "compare", *arguments, "--overwrite"]
     for cell, lines in moments:
-        stop_when(command, lambda: lines_in(cells / cell / "metrics.jsonl") >= lines, signal.SIGKILL, cwd=killed)
+        stop_when(command, lambda: lines_in(at_work(killed / "out", cell) / "metrics.jsonl") >= lines, signal.SIGKILL, cwd=killed)
         command = [program, "compare", "--resume", "--out", "out"]
     finished = {path: path.stat().st_mtime_ns for path in cells.glob("*/cell.json")}
     assert len(finished) == 3
@@ -128,12 +121,36 @@ def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp
 def test_ctrl_c(run, program, text, tmp_path):
     out = tmp_path / "out"
     arguments = [*TINY, "--schemes", "mha,mqa", "--steps", 150, "--text", text, "--out", out]
-    metrics = out / "cells" / "mqa-seed0" / "metrics.jsonl"
-    process = stop_when([program, "compare", *arguments], lambda: lines_in(metrics) >= 10, signal.SIGINT)
+    ready = lambda: lines_in(at_work(out, "mqa-seed0") / "metrics.jsonl") >= 10  # noqa: E731
+    process = stop_when([program, "compare", *arguments], ready, signal.SIGINT)
     assert f"; continue with: headshare compare --resume --out {out}" in process.said
-    assert (out / "cells/mqa-seed0/checkpoints/last").exists()
+    assert (at_work(out, "mqa-seed0") / "checkpoints/last").exists()
     assert not json.loads((out / "results.json").read_text())["complete"]
     assert "1 of 2 models were finished before" in run("compare", "--resume", "--out", out).stderr
+
+
+def test_models_of_a_plan_are_trained_one_by_one_and_gathered(run, refused, tmp_path):
+    flags = [*TINY[:6], "--batch-size", 4, "--threads", 1, "--task", "offsets", "--schemes", "mha,el_lossless", "--steps", 20]
+    whole = json.loads(run("compare", *flags, "--out", tmp_path / "whole", "--json").stdout)
+    plan = tmp_path / "a plan"
+    planned = json.loads(run("compare", *flags, "--plan", plan, "--json").stdout)
+    assert (planned["directory"], planned["cells"], planned["unfinished"]) == (str(plan), 2, [0, 1])
+    assert not (plan / "cells").exists()
+    early = run("cell", plan, 1, check=False, cwd=tmp_path)
+    assert early.returncode == 75 and "needs the weights of mha-seed0, which is not finished" in early.stderr
+    run("cell", "a plan", 0, "--plan-id", planned["plan_id"], "--quiet", cwd=tmp_path)
+    left = run("compare", "--resume", "--plan", plan).stdout
+    assert "2 models planned, 1 to be trained" in left and "INDEX is 1:" in " ".join(left.split())
+    assert f"headshare cell '{plan}' INDEX" in left
+    for _ in range(2):
+        run("cell", plan, 1)
+    one_line_error(refused(1, "cell", plan, 2), "there is no cell 2", "has the cells 0 to 1")
+    one_line_error(refused(2, "cell", plan, "two"), "INDEX", "two")
+    one_line_error(refused(2, "compare", *flags, "--plan", plan, "--out", plan), "leave --out out")
+    one_line_error(refused(2, "compare", *flags, "--workers", "locl:2", "--out", plan), "did you mean 'local'?")
+    results = json.loads(run("compare", "--resume", "--out", plan, "--workers", "local:2", "--json").stdout)
+    assert without_times(results) == without_times(whole)
+    assert results["cells"][0]["machine"]["threads"] == 1
 
 
 def children(process):
@@ -146,7 +163,7 @@ def test_a_crash_costs_one_cell(run, program, text, tmp_path):
     process = subprocess.Popen(
         words(program, "compare", *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while process.poll() is None and lines_in(out / "cells/mqa-seed0/metrics.jsonl") < 5:
+    while process.poll() is None and lines_in(at_work(out, "mqa-seed0") / "metrics.jsonl") < 5:
         time.sleep(0.002)
     (child,) = children(process)
     os.kill(child, signal.SIGKILL)
@@ -166,7 +183,7 @@ def test_the_processes_of_a_killed_comparison_end_too(program, text, tmp_path):
     out = tmp_path / "out"
     arguments = [*TINY, "--schemes", "mha", "--steps", 100000, "--text", text, "--out", out]
     process = subprocess.Popen(words(program, "compare", *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and lines_in(out / "cells/mha-seed0/metrics.jsonl") < 5:
+    while process.poll() is None and lines_in(at_work(out, "mha-seed0") / "metrics.jsonl") < 5:
         time.sleep(0.002)
     (child,) = children(process)
     process.kill()

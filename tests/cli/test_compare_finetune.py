@@ -7,7 +7,7 @@ import signal
 
 import pytest
 from test_finetune import glue, squad_file, table, texts  # noqa: F401 (a fixture)
-from training import lines_in, one_line_error, own_cache, stop_when  # noqa: F401 (a fixture)
+from training import at_work, lines_in, one_line_error, own_cache, stop_when  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.slow
 
@@ -120,13 +120,13 @@ def test_encoders_come_first_where_there_are_none(run, program, text, suite, tmp
     command = [program, "compare", *QUICK, *flags, *long, "--out", out]
     # The comparison was stopped in the pre-training of the second encoder, and twice in the fine-tuning of the first
     # cell.
-    encoder = out / "encoders" / "cells" / "sha-seed0" / "metrics.jsonl"
-    process = stop_when(command, lambda: lines_in(encoder) >= 2, signal.SIGINT)
+    encoder = lambda: at_work(out / "encoders", "sha-seed0") / "metrics.jsonl"  # noqa: E731
+    process = stop_when(command, lambda: lines_in(encoder()) >= 2, signal.SIGINT)
     assert f"continue with: headshare compare --resume --out {out}" in process.said and not (out / "cells").exists()
     resume = [program, "compare", "--resume", "--out", out]
-    first = out / "cells" / "mha-seed0" / "glue-cola" / "lr-0.003"
-    process = stop_when(resume, lambda: lines_in(first / "metrics.jsonl") >= 1, signal.SIGKILL)  # no checkpoint yet
-    process = stop_when(resume, (first / "checkpoints" / "last").exists, signal.SIGKILL)
+    first = lambda: at_work(out, "mha-seed0") / "glue-cola" / "lr-0.003"  # noqa: E731
+    process = stop_when(resume, lambda: lines_in(first() / "metrics.jsonl") >= 1, signal.SIGKILL)  # no checkpoint yet
+    process = stop_when(resume, lambda: (first() / "checkpoints" / "last").exists(), signal.SIGKILL)
     done = run("compare", "--resume", "--out", out, "--json")
     results = json.loads(done.stdout)
     assert results["complete"] and not results["failed"] and len(results["cells"]) == 4
@@ -150,7 +150,7 @@ def test_variants_are_pre_trained_and_fine_tuned(run, refused, text, tmp_path):
     out, again = tmp_path / "out", tmp_path / "again"
     parts = [f"--finetune-{part}={table(tmp_path / f'{part}.tsv', 24)}" for part in ("train", "validation")]
     flags = ("--task", "classify", *parts)
-    variants = ("--schemes", "mha", "--variants", "rms:norm=rms,wide:heads=2,feed-forward-width=48")
+    variants = ("--schemes", "mha", "--variants", "rms:norm=rms,wide:heads=2,feed-forward-width=48,output-gate=head")
     results = tuned(run, out, *flags, *variants, "--text", text, *SMALL, "--reference", "rms")
     assert [row["variant"] for row in results["rows"]] == ["mha", "rms", "wide"] and results["reference"] == "rms"
     rms, wide = ({**results["options"], **cell["options"]} for cell in results["cells"][1:3])
@@ -158,6 +158,7 @@ def test_variants_are_pre_trained_and_fine_tuned(run, refused, text, tmp_path):
     assert len({cell["total_parameters"] for cell in results["cells"]}) == 3
     assert results["variants"] == json.loads((out / "encoders/results.json").read_text())["variants"]
     more = tuned(run, again, *flags, "--encoders", out / "encoders")
+    assert "Output gates differ" in more["subject"]["sentence"] and "head in wide; none in mha and rms" in more["subject"]["sentence"]
     assert more["variants"] == results["variants"] and not more["failed"] and more["reference"] == "mha"
     assert [cell["quality"] for cell in more["cells"]] == [cell["quality"] for cell in results["cells"]]
     error = refused(2, "compare", *QUICK, *flags, "--encoders", out / "encoders", "--variants", "x:norm=rms", "--out", tmp_path / "no")

@@ -87,7 +87,7 @@ def test_widths_may_follow_from_an_error_or_a_number_of_parameters(run, model):
         (["--key-width", 17], "17 is not within 1..16"),
         (["--key-width", 8, "--max-error", 0.1], "exclude each other"),
         (["--max-parameters", 100], "too low"),
-        (["--key-width", 8, "--tokenizer", "x"], "--tokenizer is not for"),
+        (["--key-width", 8, "--tokenizer", "x"], "--tokenizer belongs to --from"),
         (["--key-width", 8, "--dry-run"], "--dry-run is not for"),
         (["--key-width", 8, "--sample-text", "short.txt"], "fewer than the 32 of the model's windows"),
         (["--key-width", 8, "--sample-text", "nowhere.txt"], "nowhere.txt"),
@@ -210,7 +210,7 @@ def test_pooling_says_what_alignment_gains(run, four_heads):
         (["--to", "gqb"], "gqa:GROUPS"),
         (["--to", "skv", "--pooling", "mean"], "--pooling is about"),
         (["--to", "mqa", "--key-width", 4], "are about --to collaborative"),
-        (["--to", "mqa", "--tokenizer", "x"], "--tokenizer is not for"),
+        (["--to", "mqa", "--tokenizer", "x"], "--tokenizer belongs to --from"),
         (["--to", "mqa", "--pooling", "median"], "median"),
     ],
 )

@@ -151,5 +151,5 @@ def test_a_headshare_model(cost, model):
 
 
 def test_what_is_no_configuration(refused, config, tmp_path):
-    assert "headshare knows albert, bart, bert, distilbert, gpt2" in refused(1, "cost", config({"model_type": "mamba"}))
+    assert "headshare knows albert, bart, bert, deit, distilbert, gemma, gpt2" in refused(1, "cost", config({"model_type": "mamba"}))
     assert "does not exist" in refused(1, "cost", tmp_path / "none")

@@ -40,7 +40,7 @@ def library(build_dir):
 
 def without_times(value):
     """Returns results without what depends on the clock, the machine or the folder."""
-    names = ("seconds", "per_second", "busy_speeds", "waited", "environment", "peak_memory", "command")
+    names = ("seconds", "per_second", "busy_speeds", "waited", "environment", "peak_memory", "command", "machine")
     names += ("out", "train", "validation")
     if isinstance(value, dict):
         return {key: without_times(one) for key, one in value.items() if not key.endswith(names) and "/" not in str(one)}

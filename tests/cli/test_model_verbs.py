@@ -243,6 +243,16 @@ def test_an_empty_prompt(run, refused, model, tmp_path):
     assert all(token < 257 for token in one["tokens"])
 
 
+def test_a_token_before_every_text(run, tmp_path, text):
+    """Decoders that were trained with one get it before a prompt and before a document."""
+    plain = write_model(tmp_path / "plain", tokenizer=BPE, vocabulary=260)
+    begins = write_model(tmp_path / "begins", tokenizer={**BPE, "version": 2, "begin-of-text": 256}, vocabulary=260)
+    done = run("generate", begins, "--prompt", "x" * 32, "--max-new-tokens", 1, "--json")
+    assert "the prompt has 33 tokens" in done.stderr
+    scored = [json.loads(run("evaluate", one, "--text", text, "--json").stdout)["tokens"] for one in (plain, begins)]
+    assert scored[1] == scored[0] + 1
+
+
 def test_damaged_models(run, refused, copy, tmp_path, text):
     weights = copy / "model.safetensors"
     whole = weights.read_bytes()

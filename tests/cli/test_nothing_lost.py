@@ -112,7 +112,7 @@ def test_a_lost_best_model_is_said(run, trained):
 
 FOREIGN = {
     "train": ["metrics.jsonl", "result.json", "resolved.yaml", "checkpoints"],
-    "compare": ["report.html", "results.csv", "cells.csv", "results.json", "tokenizer.json", "table.tex", "cells"],
+    "compare": ["report.html", "results.csv", "cells.csv", "results.json", "tokenizer.json", "table.tex", "cells", "plan"],
     "finetune": ["results.json", "weights.json", "glue-cola"],
 }
 

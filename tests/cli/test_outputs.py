@@ -85,6 +85,8 @@ def test_what_is_read_is_not_replaced(refused, home):
         (tokenizer, ["tokenize", "--tokenizer", "hash-lsh", "--hash-merges", model, "--write-model", tokenizer]),
         (page, ["report", page, "--out", page]),
         (model, ["convert", model, model, "--to", "mqa"]),
+        (model, ["convert", model, model, "--to", "gguf"]),
+        (model, ["convert", model, model, "--to", "mha", "--exact"]),
     ):
         for more in ([], ["--overwrite"]):
             one_line_error(refused(1, *command, *more), path, "is read by this call")

@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from tiny_model import model  # noqa: F401 (a fixture)
 
-VERBS = re.findall(r'Verb\{"(\w+)"', (ROOT / "headshare/cli/main.cc").read_text())
+VERBS = re.findall(r'Verb\{"(\w+)"', (ROOT / "headshare/cli/program.cc").read_text())
 
 
 def test_help_names_every_verb(run):

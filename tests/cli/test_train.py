@@ -283,7 +283,7 @@ def test_resuming_asks_for_all_that_the_run_began_with(run, refused, text, tmp_p
         one_line_error(refused(1, "train", "--resume", "--out", out), f"another {path.stem} part", "start a new run")
         path.write_bytes(before)
     resolved.write_text(whole[: whole.index("  learning-rate:")])
-    one_line_error(refused(2, "train", "--resume", "--out", out), "cut short", "lacks learning-rate, ", "and threads")
+    one_line_error(refused(2, "train", "--resume", "--out", out), "cut short", "lacks learning-rate, ", "and shard-optimizer")
     assert "learning-rate" not in resolved.read_text(), "nothing is written back"
     resolved.write_text(whole)
     for verb in ("finetune", "compare"):
@@ -335,7 +335,7 @@ def limited(program, limit, *arguments):
     return subprocess.run(words(program, *arguments), capture_output=True, text=True, timeout=120, preexec_fn=no_space)
 
 
-@pytest.mark.parametrize("limit", [10, 20000, 40000])
+@pytest.mark.parametrize("limit", [10, 24000, 40000])
 def test_a_full_disk(run, program, text, tmp_path, limit):
     """Fills the disk at the token cache, the best model, the optimizer's state: whatever does not fit, nothing
     half-written is left."""

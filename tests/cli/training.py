@@ -55,6 +55,12 @@ def lines_in(path):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+def at_work(comparison, cell):
+    """Returns the folder in which a cell of a comparison is worked on: its newest attempt, or its own once finished."""
+    attempts = [path for path in (comparison / "cells").glob(f".{cell}.attempt-*") if path.suffix[1:].startswith("attempt-")]
+    return max(attempts, key=lambda path: int(path.name.rsplit("-", 1)[1]), default=comparison / "cells" / cell)
+
+
 def stop_when(command, ready, signal_number, cwd=None):
     """Starts a run, sends the signal as soon as ready() and returns the ended process; it must not have ended by itself."""
     process = subprocess.Popen(
@@ -67,6 +73,15 @@ def stop_when(command, ready, signal_number, cwd=None):
     process.printed, process.said = process.communicate(timeout=120)
     assert process.returncode == (-9 if signal_number == signal.SIGKILL else 130), process.said
     return process
+
+
+def without_times(value):
+    """Returns results without what depends on the clock and the machine."""
+    times = {"seconds", "training_seconds", "training_tokens_per_second", "decoding_tokens_per_second", "environment"}
+    times |= {"outputs_per_second", "busy_speeds", "waited", "peak_memory_bytes", "command", "machine"}
+    if isinstance(value, dict):
+        return {key: without_times(one) for key, one in value.items() if key not in times}
+    return [without_times(one) for one in value] if isinstance(value, list) else value
 
 
 def one_line_error(message, *expected):

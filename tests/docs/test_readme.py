@@ -71,7 +71,7 @@ def assert_prints(expected, actual):
         pytest.fail(f"The page promises\n\n{expected}\nbut the output is\n\n{actual}", pytrace=False)
 
 
-PAGES = ["README.md", "docs/mathematics.md", "docs/python.md", "docs/python-modules.md", "docs/python-ops.md", "docs/python-training.md"]
+PAGES = ["README.md", "docs/mathematics.md", "docs/scaling.md", "docs/python.md", "docs/python-modules.md", "docs/python-ops.md", "docs/python-training.md"]
 BLOCKS = [
     (f"{page}:{line}", language, commands, expected)
     for page in PAGES

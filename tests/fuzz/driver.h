@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 
 namespace headshare::fuzz {
 

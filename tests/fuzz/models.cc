@@ -1,5 +1,5 @@
-// These targets read models: our checkpoints, Hugging Face's GPT-2 and BERT, the shapes of others, the state of a
-// training run.
+// These targets read models: our checkpoints, Hugging Face's GPT-2, BERT, ModernBERT, ViT and Llama with its kin, what
+// we write for other engines, the shapes of others, the state of a training run.
 #include <ATen/ATen.h>
 
 #include "headshare/convert/formats.h"
@@ -27,6 +27,21 @@ Case files_of(const fs::path& folder) {
   return made;
 }
 
+// Makes a vision transformer of images of 4 x 4 pixels.
+VisionTransformer small_vision() {
+  VisionOptions options;
+  options.layers = 1;
+  options.attention.d_model = 8;
+  options.attention.heads = 2;
+  options.image_size = 4;
+  options.patch_size = 2;
+  options.classes = 2;
+  options.images = {.labels = {"cat", "dog"}, .mean = {0.5, 0.5, 0.5}, .deviation = {1, 1, 0.5}};
+  VisionTransformer model(resolve(options));
+  initialise(*model, 1);
+  return model;
+}
+
 // Returns what `write` puts into a folder.
 Case made_by(const std::function<void(const fs::path&)>& write) {
   const fs::path folder = fs::temp_directory_path() / join_text("headshare-fuzz-seed-", ::getpid());
@@ -43,6 +58,7 @@ void read_checkpoint(const fs::path& folder) {
     const LoadedEncoder loaded = load_encoder_model(folder);
     use(static_cast<uint64_t>(loaded.model->options().layers));
   });
+  may_refuse([&] { use(static_cast<uint64_t>(load_vision_model(folder).model->options().layers)); });
   const LoadedModel loaded = load_model(folder);
   use(static_cast<uint64_t>(loaded.model->options().layers));
 }
@@ -52,6 +68,20 @@ void read_foreign(const fs::path& folder) {
   const ForeignModel foreign = find_format("hf").open(folder);
   if (measure(foreign.options).total_parameters > 1 << 20) return;
   use(read_model(foreign).module->parameters().size());
+}
+
+// Reads a folder that a format of this name wrote.
+void read_written(const std::string& format, const fs::path& folder) {
+  const ForeignModel foreign = find_written_format(format)->read_back(folder);
+  if (measure(foreign.options).total_parameters > 1 << 20) return;
+  use(read_model(foreign).module->parameters().size());
+}
+
+Case written_as(const std::string& format) {
+  const Decoder model = small_decoder(resolve(small_options("mqa")));
+  return made_by([&](const fs::path& to) {
+    find_written_format(format)->write({.options = model->options(), .tensors = model_tensors(*model)}, "", to);
+  });
 }
 
 // Reads what `headshare cost` reads.
@@ -97,9 +127,25 @@ std::vector<Target> targets() {
   });
   const Case gpt2 = made_by([](const fs::path& to) { FakeGpt2().write(to); });
   const Case bert = made_by([](const fs::path& to) { FakeBert().write(to); });
-  return {{.name = "model", .read = read_checkpoint, .seeds = {decoder, encoder}},
-          {.name = "hugging-face", .read = read_foreign, .seeds = {gpt2, bert}},
-          {.name = "hugging-face-shape", .read = read_shape, .seeds = {llama_config(), gpt2, bert}},
+  const Case modernbert = made_by([](const fs::path& to) { FakeModernBert().write(to); });
+  const VisionTransformer seeing = small_vision();
+  const Case vision = made_by([&](const fs::path& to) { save_model(to, seeing, /*tokenizer=*/nullptr); });
+  const Case vit = made_by([&](const fs::path& to) {
+    find_written_format("hf")->write({.options = seeing->options(), .tensors = model_tensors(*seeing)}, "", to);
+  });
+  std::vector<Case> foreign = {gpt2, bert, modernbert, vit};
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "gemma"}) {
+    foreign.push_back(made_by([&](const fs::path& to) { FakeLlama(type).write(to); }));
+  }
+  return {{.name = "model", .read = read_checkpoint, .seeds = {decoder, encoder, vision}},
+          {.name = "hugging-face", .read = read_foreign, .seeds = foreign},
+          {.name = "gguf",
+           .read = [](const fs::path& folder) { read_written("gguf", folder); },
+           .seeds = {written_as("gguf")}},
+          {.name = "ctranslate2",
+           .read = [](const fs::path& folder) { read_written("ctranslate2", folder); },
+           .seeds = {written_as("ctranslate2")}},
+          {.name = "hugging-face-shape", .read = read_shape, .seeds = {llama_config(), gpt2, bert, modernbert, vit}},
           {.name = "training-state", .read = read_state, .seeds = {training_state()}}};
 }
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <optional>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/host/settings_file.h"
 #include "tests/fuzz/driver.h"
 

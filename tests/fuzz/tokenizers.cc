@@ -64,6 +64,7 @@ std::vector<Target> targets() {
   return {
       {.name = "tokenizer", .read = file},
       {.name = "hf-bpe", .read = file},
+      {.name = "hf-character-bpe", .read = file},
       {.name = "hf-wordpiece", .read = file},
       {.name = "hf-unigram", .read = file},
       {.name = "sentencepiece", .read = [](const fs::path& folder) { read_tokenizer(folder / "pieces.model"); }},

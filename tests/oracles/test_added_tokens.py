@@ -191,7 +191,8 @@ def test_files_beside_a_vocabulary(tool, tmp_path, case):
     for kind in ("bert", "roberta", "bart", "gpt2"):
         theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / kind)
         expected = [theirs(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
-        assert first_difference(TEXTS, encode(tool, tmp_path / kind, TEXTS), expected) is None, kind
+        verb = "special" if kind == "gpt2" else "encode"  # one case names its end of a text, which is no text for "encode"
+        assert first_difference(TEXTS, encode(tool, tmp_path / kind, TEXTS, verb), expected) is None, kind
 
 
 BESIDE = {  # 100 and 101 are [E1] and [E2] of tokenizer.json

@@ -280,7 +280,10 @@ def test_what_cannot_be_written(run, converted, tmp_path):
     run("convert", "--to", "hf", tmp_path / "ours", tmp_path / "back", "--overwrite")
     for words, code, message in (
         (["--to", "gqaa:4", tmp_path / "ours", tmp_path / "x"], 2, "not 'gqaa:4' (did you mean 'gqa'?)"),
-        (["--to", "gguf", tmp_path / "ours", tmp_path / "x"], 2, "--to takes hf, collaborative, gqa:GROUPS, mqa, mhe_mul, mhe_add or skv, not 'gguf'"),
+        (["--to", "ggml", tmp_path / "ours", tmp_path / "x"], 2, "--to takes hf, gguf, ctranslate2, collaborative, gqa:GROUPS, mqa, mhe_mul, "),
+        (["--to", "hf:gpt3", tmp_path / "ours", tmp_path / "x"], 2, "did you mean 'gpt2'?"),
+        (["--to", "gguf", tmp_path / "ours", tmp_path / "x"], 1, "only decoders are written as GGUF"),
+        (["--to", "hf", "--exact", tmp_path / "ours", tmp_path / "x"], 2, "--exact rewrites heads as"),
         (["--to", "hf", "--from", "hf", tmp_path / "ours", tmp_path / "x"], 2, "exclude each other"),
         (["--to", "hf", tmp_path / "hf", tmp_path / "x"], 1, "is not a headshare model"),
     ):

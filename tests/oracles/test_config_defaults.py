@@ -19,6 +19,13 @@ TRANSLATOR = {"vocab_size": 97, "max_position_embeddings": 24, "d_model": 48, "e
 LLAMA = {"vocab_size": 97, "hidden_size": 128, "num_hidden_layers": 3, "num_attention_heads": 64, "num_key_value_heads": 16,
          "intermediate_size": 100, "max_position_embeddings": 24, "head_dim": 4, "hidden_act": "gelu", "initializer_range": 0.03,
          "rms_norm_eps": 1e-5, "rope_theta": 5e5, "attention_dropout": 0.3, "tie_word_embeddings": True}  # fmt: skip
+WINDOW = {"use_sliding_window": True, "max_window_layers": 2, "sliding_window": 9}
+MODERNBERT = {"vocab_size": 97, "hidden_size": 48, "num_hidden_layers": 7, "num_attention_heads": 4, "intermediate_size": 100,
+              "max_position_embeddings": 40, "norm_eps": 1e-4, "initializer_range": 0.03, "attention_bias": True, "mlp_bias": True,
+              "norm_bias": True, "decoder_bias": False, "classifier_bias": True, "attention_dropout": 0.3, "embedding_dropout": 0.25,
+              "hidden_activation": "silu", "classifier_activation": "relu", "local_attention": 10, "tie_word_embeddings": False,
+              "global_attn_every_n_layers": 2, "global_rope_theta": 70.0, "local_rope_theta": 9.0}  # fmt: skip
+LLAMAS = ("llama", "mistral", "qwen2", "qwen3", "gemma")
 # This has every key that we read of a family, with a value that is not its default, and the class that is counted.
 FAMILIES = {
     "gpt2": ("GPT2LMHeadModel", {"vocab_size": 97, "n_positions": 24, "n_embd": 48, "n_layer": 3, "n_head": 4, "n_inner": 100,
@@ -37,7 +44,10 @@ FAMILIES = {
     "mbart": ("MBartForConditionalGeneration", TRANSLATOR),
     "llama": ("LlamaForCausalLM", {**LLAMA, "attention_bias": True, "mlp_bias": True}),
     "mistral": ("MistralForCausalLM", LLAMA),
-    "qwen2": ("Qwen2ForCausalLM", {**LLAMA, "use_sliding_window": True, "max_window_layers": 2, "sliding_window": 9}),
+    "qwen2": ("Qwen2ForCausalLM", {**LLAMA, **WINDOW}),
+    "qwen3": ("Qwen3ForCausalLM", {**LLAMA, **WINDOW, "attention_bias": True}),
+    "modernbert": ("ModernBertForMaskedLM", MODERNBERT),
+    "gemma": ("GemmaForCausalLM", {**LLAMA, "hidden_act": "silu", "tie_word_embeddings": False, "attention_bias": True}),
 }  # fmt: skip
 ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu", "silu": "silu"}
 # This maps our option to what is equal to it in a configuration of theirs: a key, or a function.
@@ -54,7 +64,14 @@ OF_TRANSLATORS = {**COMMON, "vocabulary": lambda c: getattr(c, "decoder_vocab_si
 OF_LLAMA = {**COMMON, "feed-forward-width": "intermediate_size", "head-width": lambda c: getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads,
             "groups": "num_key_value_heads", "norm-epsilon": "rms_norm_eps", "attention-dropout": "attention_dropout",
             "rotary-base": lambda c: c.rope_parameters["rope_theta"],
-            "feed-forward": lambda c: {"silu": "swiglu", "gelu": "geglu"}[c.hidden_act]}  # fmt: skip
+            "feed-forward": lambda c: {"silu": "swiglu", "gelu": "geglu_erf"}.get(c.hidden_act, "geglu")}  # fmt: skip
+OF_MODERNBERT = {**COMMON, "feed-forward-width": "intermediate_size", "norm-epsilon": "norm_eps", "projection-bias": "attention_bias",
+                 "feed-forward-bias": "mlp_bias", "dropout": "embedding_dropout", "attention-dropout": "attention_dropout",
+                 "local-window": "sliding_window", "activation": lambda c: ACTIVATIONS[c.classifier_activation],
+                 "feed-forward": lambda c: {"silu": "swiglu", "gelu": "geglu_erf"}[c.hidden_activation],
+                 "global-every": lambda c: 1 + c.layer_types[1:].index("full_attention"),
+                 "rotary-base": lambda c: c.rope_parameters["full_attention"]["rope_theta"],
+                 "local-rotary-base": lambda c: c.rope_parameters["sliding_attention"]["rope_theta"]}  # fmt: skip
 OPTIONS = {
     "gpt2": {**COMMON, "dropout": "resid_pdrop", "attention-dropout": "attn_pdrop", "norm-epsilon": "layer_norm_epsilon",
              "feed-forward-width": lambda c: c.n_inner or 4 * c.n_embd, "activation": lambda c: ACTIVATIONS[c.activation_function],
@@ -66,7 +83,8 @@ OPTIONS = {
                    "segments": lambda c: 0, "norm-epsilon": lambda c: 1e-12, "activation": lambda c: ACTIVATIONS[c.activation]},
     "albert": {**OF_BERT, "embedding-width": "embedding_size", "layer-groups": "num_hidden_groups"},
     **dict.fromkeys(("marian", "bart", "mbart"), OF_TRANSLATORS),
-    **dict.fromkeys(("llama", "mistral", "qwen2"), OF_LLAMA),
+    "modernbert": OF_MODERNBERT,
+    **dict.fromkeys(LLAMAS, OF_LLAMA),
 }  # fmt: skip
 
 
@@ -87,7 +105,7 @@ def readings(build_dir):
 def with_keys_absent(values):
     """Yields all keys, each key left out, and none; each is named after what is left out. The default of a mark may be
     no token of a small vocabulary."""
-    marks = {"decoder_start_token_id": 5, "eos_token_id": 7, **({"pad_token_id": 1} if "encoder_layers" in values else {})}
+    marks = {"decoder_start_token_id": 5, "eos_token_id": 7, **({"pad_token_id": 1} if {"encoder_layers", "local_attention"} & values.keys() else {})}
     yield "nothing", {**values, **marks}
     yield "everything", {}
     for key in values:
@@ -140,18 +158,18 @@ def impossible(family, config):
         shared = getattr(config, "share_encoder_decoder_embeddings", True)
         return sides[0] != sides[1] or config.d_model % config.encoder_attention_heads or (
             shared and getattr(config, "decoder_vocab_size", config.vocab_size) != config.vocab_size)  # fmt: skip
-    if family in {"llama", "mistral", "qwen2"}:
+    if family in LLAMAS:
         return config.num_attention_heads % config.num_key_value_heads or config.hidden_size % config.num_attention_heads
     return config.hidden_size % config.num_attention_heads
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2"])
+@pytest.mark.parametrize("family", LLAMAS)
 def test_null_is_not_absent(readings, tmp_path, family):
     """Reads null, which has no groups, whatever is the default: where the class takes null at all."""
     path = written(tmp_path / "null", {"model_type": family, **FAMILIES[family][1], "num_key_value_heads": None})
     [found] = readings([path])
     assert found["options"]["scheme"] == "mha" and groups_of(found["options"]) == 64
-    if family != "mistral":
+    if family not in {"mistral", "gemma"}:
         assert transformers.AutoConfig.from_pretrained(path.parent).num_key_value_heads == 64
 
 
@@ -168,15 +186,15 @@ ROTATIONS = [
 ]
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2"])
+@pytest.mark.parametrize("family", LLAMAS)
 def test_rotations(readings, tmp_path, family):
     values = {name: value for name, value in FAMILIES[family][1].items() if name != "rope_theta"}
     paths = [written(tmp_path / str(i), {"model_type": family, **values, **more}) for i, more in enumerate(ROTATIONS)]
     for path, found in zip(paths, readings(paths), strict=True):
         expected = transformers.AutoConfig.from_pretrained(path.parent).rope_parameters
         assert found["options"]["rotary-base"] == expected["rope_theta"], path.read_text()
-        noted = any("changes how positions turn" in note for note in found["notes"])
-        assert noted == (expected["rope_type"] != "default"), path.read_text()
+        scaling = {"default": "none"}.get(expected["rope_type"], expected["rope_type"])
+        assert found["options"]["rotary-scaling"] == scaling, path.read_text()
 
 
 # These are what config.json says of generation, and generation_config.json where that is there.

@@ -6,10 +6,9 @@ Drives headshare/text/tokenize_tool of the build under test (tokenize_tool.py).
 import gzip
 import json
 import random
-import unicodedata
 
 import pytest
-from tokenize_tool import decode, encode, first_difference, run_tool
+from tokenize_tool import code_points, decode, encode, first_difference, random_texts, run_tool
 
 tokenizers = pytest.importorskip("tokenizers")
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: E402
@@ -33,26 +32,6 @@ def wikitext(data):
     folder = data / "wikitext-2"
     names = ("train", "valid", "test")
     return {n: gzip.decompress((folder / f"{n}.txt.gz").read_bytes()).decode().splitlines(keepends=True) for n in names}
-
-
-def code_points():
-    """Returns all characters that Python's Unicode version knows. The next version's letters are signs to a PCRE2 that
-    does not know them, and letters to Hugging Face's tables, which are newer."""
-    return [point for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")]
-
-
-def random_texts(count, seed):
-    """Returns texts that mix ASCII, white space, contractions and code points of every plane."""
-    generator = random.Random(seed)
-    points = code_points()
-    parts = [" ", "  ", "\n", "\t", "\u00a0", "\u180e", "\u2028", "'s", "'ll", "don't", "The", "42", "!?", "é", "日本"]
-    draws = (
-        lambda: generator.choice(parts),
-        lambda: chr(generator.randrange(0x20, 0x7F)),
-        lambda: chr(generator.choice(points[:0x3000])),
-        lambda: chr(generator.choice(points)),
-    )
-    return ["".join(generator.choice(draws)() for _ in range(generator.randrange(80))) for _ in range(count)]
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])

@@ -1,7 +1,9 @@
-"""Drives headshare/text/tokenize_tool of the build under test: texts in, ids out."""
+"""Drives headshare/text/tokenize_tool of the build under test: texts in, ids out. Makes random texts for it."""
 
+import random
 import struct
 import subprocess
+import unicodedata
 
 
 def run_tool(tool, *arguments, frames=()):
@@ -51,3 +53,23 @@ def first_difference(texts, ours, theirs):
     """Returns None, or the first text whose ids differ, with both."""
     assert len(ours) == len(theirs) == len(texts)
     return next((case for case in zip(texts, ours, theirs) if case[1] != case[2]), None)
+
+
+def code_points():
+    """Returns all characters that Python's Unicode version knows. The next version's letters are signs to a PCRE2 that
+    does not know them, and letters to Hugging Face's tables, which are newer."""
+    return [point for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")]
+
+
+def random_texts(count, seed):
+    """Returns texts that mix ASCII, white space, contractions and code points of every plane."""
+    generator = random.Random(seed)
+    points = code_points()
+    parts = [" ", "  ", "\n", "\t", "\u00a0", "\u180e", "\u2028", "'s", "'ll", "don't", "The", "42", "!?", "é", "日本"]
+    draws = (
+        lambda: generator.choice(parts),
+        lambda: chr(generator.randrange(0x20, 0x7F)),
+        lambda: chr(generator.choice(points[:0x3000])),
+        lambda: chr(generator.choice(points)),
+    )
+    return ["".join(generator.choice(draws)() for _ in range(generator.randrange(80))) for _ in range(count)]

@@ -193,6 +193,12 @@ def test_bad_input_is_refused():
             bad()
 
 
+def test_a_model_of_images_is_refused():
+    config = {"format": "headshare", "format_version": 13, "kind": "vision-transformer", "model": {}}
+    with pytest.raises(RuntimeError, match="a vision transformer, .* Python loads decoders, encoders and encoder-decoders"):
+        Model(config)
+
+
 def test_sinusoids_follow_the_parameters():
     model = made("sinusoids")
     ids = inputs_of(model)["ids"]

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "headshare/base/canonical_name.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/base/placeholder.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/canonical_name.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/host/settings_file.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/idle_option.h"
+#include "headshare/base/options/idle_option.h"
 #include "headshare/host/option_groups.h"
 #include "headshare/host/usage_error.h"
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/base/testing.h"
 #include "headshare/host/settings_file.h"
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <string>
 
-#include "headshare/base/format.h"
-#include "headshare/base/nearest.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/arguments/args.h"
 #include "headshare/cli/terminal/terminal.h"
 

@@ -16,6 +16,7 @@ struct SmallCommand {
   std::string out;
   bool resume = false;
   bool overwrite = false;
+  bool json = false;
   std::string model;
   std::vector<std::string> text;
   int64_t steps = 10;
@@ -100,6 +101,18 @@ TEST_F(ResumableTest, WhatWouldMakeItAnotherRunIsRefused) {
   EXPECT_THAT(refusal({"--resume", "--config", (home_.path() / kResolvedFile).string()}),
               HasSubstr("leave --config out"));
   EXPECT_THAT(refusal({"--resume", "--overwrite"}), HasSubstr("exclude each other"));
+}
+
+TEST_F(ResumableTest, ARestartKeepsTheOptionsOfAProcess) {
+  const auto words_after = [](const Words& words) {
+    SmallCommand called;
+    Arguments typed = arguments_of(called);
+    typed.read(words);
+    return resuming_words(called, typed);
+  };
+  EXPECT_THAT(words_after({"--out", "run", "--steps", "3"}), ElementsAre("--resume", "--out", "run"));
+  EXPECT_THAT(words_after({"--num-threads", "2", "--device", "cpu", "--out", "run"}),
+              ElementsAre("--resume", "--out", "run", "--device=cpu", "--threads=2"));
 }
 
 TEST_F(ResumableTest, AnInterruptionSaysHowToGoOnWhereThereIsSomething) {

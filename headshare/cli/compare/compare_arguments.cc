@@ -1,7 +1,7 @@
 #include "headshare/cli/compare/compare_arguments.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/arguments/resumable.h"
 
 namespace headshare {
@@ -23,7 +23,7 @@ Arguments arguments_of(CompareCommand& command) {
                  "Trains the same model once per attention scheme and seed, and prints one table of quality and cost.");
   made.groups(command.groups());
   made.common({"text", "source", "target", "task", "schemes", "preset", "seeds", "until-decided", "steps",
-               "learning-rate", "sweep", "out", "dry-run", "resume"});
+               "learning-rate", "sweep", "out", "dry-run", "resume", "workers"});
   made.example("compare --text book.txt --seeds 3 --out comparison", "every scheme on your own text, in minutes");
   made.example("compare --task offsets --schemes mha,sha,mhe_mul --seeds 3 --out offsets",
                "three schemes on a task that needs several heads, without data");
@@ -32,7 +32,8 @@ Arguments arguments_of(CompareCommand& command) {
       "valid.en --test-source test.de --test-target test.en --out pairs",
       "the paper's second table of your own pairs");
   made.note(
-      "Every model is trained in a process of its own, one after another, on the same batches in the same order, "
+      "Every model is trained in a process of its own, one after another unless --workers says otherwise, on the same "
+      "batches in the same order, "
       "with the same initial values for what two schemes share. Figures are those of the test part for the "
       "checkpoint that was best on validation; without a test part with labels, as in most of GLUE, SuperGLUE and "
       "SQuAD, of the validation part, which the report says.");
@@ -53,10 +54,10 @@ Arguments arguments_of(CompareCommand& command) {
 CompareCommand resumed_command(const Arguments& typed, const std::string& out) {
   // Finished models are taken over, so that what they were trained with must not change. Schemes, variants and seeds
   // only add models, and references only compare them in another way.
-  const std::set<std::string> free = {"schemes",        "variants",  "seeds", "peop",         "reference",
-                                      "peop-reference", "max-seeds", "out",   "resume",       "until-decided",
-                                      "overwrite",      "dry-run",   "json",  "beyond-a-day", "latex",
-                                      "device",         "threads"};
+  const std::set<std::string> free = {"schemes",        "variants",  "seeds",   "peop",         "reference",
+                                      "peop-reference", "max-seeds", "out",     "resume",       "until-decided",
+                                      "overwrite",      "dry-run",   "json",    "beyond-a-day", "latex",
+                                      "device",         "threads",   "workers", "plan"};
   Resumed<CompareCommand> both = resumed<CompareCommand>(typed, out, {.free = free, .what = "the comparison"});
   CompareCommand& command = both.command;
   command.adds = to_json(fields(both.began.comparison)) != to_json(fields(command.comparison));

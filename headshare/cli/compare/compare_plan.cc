@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/compare/command_line_host.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
@@ -53,7 +53,8 @@ bool has_data(const ComparisonOptions& options) {
 
 Forecast forecast(const CompareCommand& command) {
   CommandLineHost host(command);
-  return comparison_method(command.comparison).forecast(command.call(""), host);
+  const ComparisonCall call = command.call("");
+  return with_several_at_once(comparison_method(command.comparison).forecast(call, host), call);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/report/analysis/analysis_wording.h"
@@ -42,6 +42,8 @@ std::string layer_table(const HeadAnalysis& analysis) {
   return table.text(terminal_width(Stream::kOut));
 }
 
+std::string mean_error_text(std::optional<double> error) { return error ? error_text(*error) : "-"; }
+
 std::vector<std::string> conversion_cells(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
   const ConversionAnalysis& before = analysis.before;
   const bool converted = &row != &before;
@@ -51,9 +53,9 @@ std::vector<std::string> conversion_cells(const HeadAnalysis& analysis, const Co
   const auto count = [&](int64_t after, int64_t of) {
     return change(static_cast<double>(after), static_cast<double>(of), format_count(static_cast<double>(of)));
   };
-  std::vector<std::string> cells = {row_name(analysis, row), converted ? error_text(row.scores()) : "-",
-                                    converted ? error_text(row.values()) : "-"};
-  if (analysis.has_text()) cells.push_back(row.output() ? error_text(*row.output()) : "-");
+  std::vector<std::string> cells = {row_name(analysis, row), mean_error_text(row.scores()),
+                                    mean_error_text(row.values())};
+  if (analysis.has_text()) cells.push_back(mean_error_text(row.output()));
   if (analysis.decodes()) cells.push_back(count(row.size.cache_bytes_per_token, before.size.cache_bytes_per_token));
   cells.push_back(count(row.size.attention_parameters, before.size.attention_parameters));
   cells.push_back(count(row.size.total_parameters, before.size.total_parameters));
@@ -84,7 +86,7 @@ std::string conversion_table(const HeadAnalysis& analysis) {
 std::string analysis_text(const HeadAnalysis& analysis) {
   const auto paragraph = [](const std::string& line) { return wrap(line, terminal_width(Stream::kOut), 0) + "\n"; };
   std::string text = bold(subject_text(analysis), Stream::kOut) + "\n\n" + paragraph(finding_text(analysis)) + "\n" +
-                     layer_table(analysis) + "\n" + conversion_table(analysis) + "\n";
+                     (analysis.has_spectra() ? layer_table(analysis) + "\n" : "") + conversion_table(analysis) + "\n";
   for (const std::string& line : explanations(analysis)) text += paragraph(line);
   return text;
 }

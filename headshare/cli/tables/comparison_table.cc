@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/report/statistics/benchmarks_table.h"

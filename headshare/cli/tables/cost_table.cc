@@ -5,7 +5,8 @@
 #include "headshare/attention/gqa.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/cli/tables/workers_table.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 
@@ -68,14 +69,15 @@ nlohmann::ordered_json to_object(const SchemeCost& cost, const CostOptions& opti
   if (model.embedding_width) object["embedding_width"] = *model.embedding_width;
   object["d_model"] = model.attention.d_model;
   object["heads"] = model.attention.heads;
-  if (const std::string hashed = hashed_embedding(cost.model); !hashed.empty() && possible) {
-    object["token_embedding"] = hashed;
-  } else {
-    object["vocabulary"] = model.vocabulary;
+  const std::string hashed = possible ? hashed_embedding(cost.model) : "";
+  if (!hashed.empty()) object["token_embedding"] = hashed;
+  for (auto [name, value] : cost.model.kind().input_sizes(cost.model)) {
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (name != "vocabulary" || hashed.empty()) object[name] = value;
   }
-  object["context"] = model.context;
   if (cost.impossible.empty()) {
     add_counts(cost, options, &object);
+    if (!options.workers.workers.empty()) add_workers(cost, options.workers, &object);
   } else {
     object["impossible"] = cost.impossible;
   }
@@ -135,11 +137,13 @@ std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions&
   if (const auto* translator = options.model.find<EncoderDecoderOptions>()) text += translator_text(*translator, sweep);
   if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
   if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
-  text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads) +
-          (varies_embedding(sweep) ? sweep.name + " varying, "
-           : hashed.empty()        ? size("vocabulary", model.vocabulary)
-                                   : join_text(hashed, " (", exact(possible->size.embedding_parameters), "), ")) +
-          size("context", model.context);
+  text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads);
+  for (const auto& [name, value] : options.model.kind().input_sizes(options.model)) {
+    const bool of_embedding = name == "vocabulary" && (varies_embedding(sweep) || !hashed.empty());
+    text += !of_embedding             ? size(name.c_str(), value)
+            : varies_embedding(sweep) ? sweep.name + " varying, "
+                                      : join_text(hashed, " (", exact(possible->size.embedding_parameters), "), ");
+  }
   for (const SchemeCost& one : costs) {
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
     const AttentionOptions& attention = one.model.common().attention;
@@ -239,7 +243,8 @@ std::string costs_text(const std::vector<SchemeCost>& costs, const CostOptions& 
       table.add_spanning(one.scheme, "impossible" + value + ": " + one.impossible);
     }
   }
-  return explanations(costs, options, sweep, source, width) + "\n" + table.text(width);
+  const std::string workers = options.workers.workers.empty() ? "" : "\n" + workers_text(costs, options.workers, width);
+  return explanations(costs, options, sweep, source, width) + "\n" + table.text(width) + workers;
 }
 
 }  // namespace headshare

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/metrics/statistics.h"

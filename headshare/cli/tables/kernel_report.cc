@@ -17,7 +17,7 @@ struct Situation {
 // This is a place where a model attends.
 struct Place {
   std::string name;  // the beginning of a situation's name; "" where there is one place alone
-  const AttentionOptions& attention;
+  AttentionOptions attention;
   bool causal;
   bool decodes;  // one query after the other
 };
@@ -30,7 +30,11 @@ std::vector<Place> places_of(const ModelOptions& model) {
             {"cross-attention: ", sites.cross, false, true}};
   }
   const bool causal = model.kind().is_causal();
-  return {{"", model.common().attention, causal, causal}};
+  const AttentionOptions& attention = model.common().attention;
+  if (!model.common().global_every) return {{"", attention, causal, causal}};
+  AttentionOptions global = attention;
+  global.window.reset();
+  return {{"local layers: ", attention, causal, causal}, {"global layers: ", global, causal, causal}};
 }
 
 std::vector<Situation> situations(const KernelOptions& options, int64_t context, bool decodes) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headshare/attention/kernel_choice.h"
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/host/runtime_options.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/ops/precision.h"

@@ -1,8 +1,8 @@
 #include "headshare/cli/tables/training_progress.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/proc.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/report/statistics/wording.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/visible.h"
 
 namespace headshare {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/cli/terminal/terminal.h"
 
 namespace headshare {

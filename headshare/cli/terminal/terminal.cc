@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "headshare/base/error.h"
-#include "headshare/base/number.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/number.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/cli/terminal/progress.h"
 
 namespace headshare {

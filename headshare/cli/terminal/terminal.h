@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "headshare/base/wrap.h"
+#include "headshare/base/strings/wrap.h"
 
 namespace headshare {
 

@@ -3,8 +3,8 @@
 
 #include "headshare/analyze/analyze_model.h"
 #include "headshare/base/error.h"
-#include "headshare/base/output_file.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/output_file.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/analysis_table.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -63,15 +63,8 @@ void check_options(const Arguments& arguments, const AnalyzeOptions& options) {
   HS_CHECK(!options.overwrite || !options.html.empty(), "--overwrite needs --html");
 }
 
-template <class Options>
-HeadAnalysis analyze(const fs::path& directory, const Options& stored, const AnalyzeOptions& options) {
-  const at::NoGradGuard no_grad;
-  const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
-  const auto model = load_as_trained(directory, stored);
-  AnalysisOptions analysis = options.analysis;
-  analysis.sample = shown_while_read([&](const Progress& progress) {
-    return read_sample({"--text", options.text, options.text_tokens, progress}, model->options(), tokenizer.get());
-  });
+template <class Model>
+HeadAnalysis analyzed(const Model& model, const AnalysisOptions& analysis, const AnalyzeOptions& options) {
   ProgressLine line("analyzing");
   HeadAnalysis result = analyze_heads(model, analysis, [&line](const ConversionProgress& now) {
     line.update(now.done, now.total, now.what);
@@ -82,14 +75,34 @@ HeadAnalysis analyze(const fs::path& directory, const Options& stored, const Ana
   return result;
 }
 
+template <class Options>
+HeadAnalysis analyze(const fs::path& directory, const Options& stored, const AnalyzeOptions& options) {
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
+  const auto model = load_as_trained(directory, stored);
+  AnalysisOptions analysis = options.analysis;
+  analysis.sample = shown_while_read([&](const Progress& progress) {
+    return read_sample({"--text", options.text, options.text_tokens, progress}, model->options(), tokenizer.get());
+  });
+  return analyzed(model, analysis, options);
+}
+
+// Looks at weights alone: a sample of what the layers read would take images.
+HeadAnalysis analyze_vision(const fs::path& directory, const AnalyzeOptions& options) {
+  HS_CHECK(options.text.empty(), directory.string(),
+           " reads images, and is analysed by its weights alone; leave --text out");
+  return analyzed(load_vision_model(directory).model, options.analysis, options);
+}
+
 HeadAnalysis analyze(const AnalyzeOptions& options) {
   const fs::path directory = find_checkpoint(options.model);
   const ModelOptions stored = read_options(directory);
   refuse_source(stored, directory.string(), "`analyze` does not look into");
   if (const auto* decoder = stored.find<DecoderOptions>()) return analyze(directory, *decoder, options);
+  if (stored.find<VisionOptions>() != nullptr) return analyze_vision(directory, options);
   const auto* encoder = stored.find<EncoderOptions>();
   HS_CHECK(encoder != nullptr, directory.string(), " is ", stored.kind().what_it_does(stored),
-           "; a decoder or an encoder is needed here");
+           "; a decoder, an encoder or a vision transformer is needed here");
   return analyze(directory, *encoder, options);
 }
 

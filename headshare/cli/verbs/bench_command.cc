@@ -3,9 +3,9 @@
 #include <ATen/Parallel.h>
 
 #include "headshare/attention/scheme_record.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/bench/attention_bench.h"
 #include "headshare/bench/attention_grid.h"
 #include "headshare/bench/product_bench.h"

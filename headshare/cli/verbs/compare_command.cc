@@ -1,11 +1,13 @@
 // headshare compare trains the same model once per attention scheme and seed, and makes one table of quality and cost:
 // on the user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/shell_word.h"
 #include "headshare/cli/arguments/resumable.h"
 #include "headshare/cli/compare/command_line_host.h"
 #include "headshare/cli/compare/compare_arguments.h"
 #include "headshare/cli/compare/compare_plan.h"
+#include "headshare/cli/compare/planned_text.h"
 #include "headshare/cli/tables/comparison_table.h"
 #include "headshare/cli/terminal/exit_codes.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -15,6 +17,7 @@
 #include "headshare/compare/check_comparison.h"
 #include "headshare/compare/method.h"
 #include "headshare/compare/variants.h"
+#include "headshare/host/engine.h"
 #include "headshare/host/model_input.h"
 #include "headshare/report/results/results_json.h"
 #include "headshare/report/statistics/results_file.h"
@@ -25,22 +28,9 @@
 namespace headshare {
 namespace {
 
-Words quoted(const Words& words) {
-  Words safe;
-  for (const std::string& word : words) {
-    const bool plain =
-        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+") ==
-        std::string::npos;
-    std::string text = "'";
-    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    safe.push_back(plain && !word.empty() ? word : text + "'");
-  }
-  return safe;
-}
-
 std::string command_line(const Words& words) {
   std::string line = "headshare compare";
-  for (const std::string& word : quoted(words)) line += " " + word;
+  for (const std::string& word : words) line += " " + shell_word(word);
   return line;
 }
 
@@ -89,11 +79,30 @@ void complete(const Arguments& arguments, CompareCommand* command) {
 int compare(const CompareCommand& command, const Words& words) {
   ComparisonCall call = command.call(command_line(words));
   CommandLineHost host(command);
-  const Results results = headshare::compare(call, host);
-  print_result(
-      command.json, [&] { return to_text(results_file(results)); },
-      [&] { print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n"); });
-  return results.failed.empty() ? kOk : kFailure;
+  try {
+    const Results results = headshare::compare(call, host);
+    print_result(
+        command.json, [&] { return to_text(results_file(results)); },
+        [&] { print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n"); });
+    return results.failed.empty() ? kOk : kFailure;
+  } catch (const Planned& planned) {
+    print_result(
+        command.json, [&] { return planned_json(planned).dump(2) + "\n"; },
+        [&] { print(planned_text(planned, call.out)); });
+    return kOk;
+  }
+}
+
+// --plan names the directory, too. A call that only plans starts no engine.
+void take_plan(const Arguments& typed, CompareCommand* command) {
+  as_usage([&] { cells_at_once(command->workers); });
+  if (command->plan.empty()) return;
+  for (const char* other : {"out", "workers", "dry-run"}) {
+    if (typed.given(other)) {
+      throw UsageError(join_text("--plan names the directory and trains nothing; leave --", other, " out"));
+    }
+  }
+  command->out = command->plan;
 }
 
 }  // namespace
@@ -107,6 +116,7 @@ int run_compare(const Words& words) {
   command.comparison = preset_options(asked.comparison.task, asked.comparison.preset, asked.comparison);
   Arguments arguments = arguments_of(command);
   if (!arguments.repeat(typed)) return kOk;
+  take_plan(typed, &command);
   check_dry_run(command, "comparison");
   complete(arguments, &command);
   if (!command.resume) {
@@ -124,6 +134,7 @@ int run_compare(const Words& words) {
   if (!command.resume) as_usage([&] { refuse_teacher_in_out(command); });
   if (command.resume) {
     command = resumed_command(typed, command.out);
+    take_plan(typed, &command);
     as_usage([&] { check_comparison(command.comparison); });
   }
   catch_interrupts();

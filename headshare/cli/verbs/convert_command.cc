@@ -4,18 +4,17 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/convert_exact.h"
+#include "headshare/cli/verbs/convert_export.h"
 #include "headshare/cli/verbs/convert_scheme.h"
 #include "headshare/cli/verbs/verbs.h"
-#include "headshare/convert/foreign/closed_vocabulary.h"
 #include "headshare/convert/formats.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/models/size.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/train_tokenizer.h"
 
@@ -31,6 +30,7 @@ struct ConvertOptions {
   std::string hash_merges;
   std::string words;
   bool dry_run = false;
+  bool verify = false;
   bool overwrite = false;
   SchemeConversion sharing;
 };
@@ -54,6 +54,7 @@ Fields own_fields(ConvertOptions& o) {
                         "with --to a format, for an encoder that hashes words: a file with those that get a row of a "
                         "table, one a line")),
       field("dry-run", &o.dry_run, "print which tensor becomes which, and write nothing"),
+      field("verify", &o.verify, "with --to a format: read what was written and compare its outputs before it is kept"),
       field("overwrite", &o.overwrite, "replace the model at OUT"),
   };
 }
@@ -89,17 +90,6 @@ void print_mapping(const ForeignModel& foreign) {
   for (const std::string& name : foreign.unused) print(name + " -> left out\n");
 }
 
-std::string summary(const ModelOptions& options) {
-  const TransformerOptions& o = options.common();
-  const auto parameters = static_cast<double>(measure(options).total_parameters);
-  const auto* translator = options.find<EncoderDecoderOptions>();
-  const std::string layers =
-      translator == nullptr ? join_text(o.layers) : join_text(o.layers, " + ", *translator->decoder_layers);
-  return join_text(options.kind().is_causal() ? "" : options.kind().name() + ", ", layers, " layers, d-model ",
-                   o.attention.d_model, ", ", o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ",
-                   o.context, savings_text(o), ": ", format_count(parameters), " parameters");
-}
-
 Overwrite overwrite_of(const ConvertOptions& options) { return options.overwrite ? Overwrite::kYes : Overwrite::kNo; }
 
 // Returns the tokenizer that the user named, or else the source's own; null where there is none.
@@ -121,14 +111,14 @@ int convert_from(const ConvertOptions& options) {
   const ForeignModel foreign = format.open(source);
   const TokenizerPair tokenizers = find_tokenizers(options, source, foreign);
   for (const std::string& note : foreign.notes) notice(note);
-  if (tokenizers.target == nullptr) notice(foreign.without_tokenizer);
+  if (tokenizers.target == nullptr && foreign.options.kind().reads_text()) notice(foreign.without_tokenizer);
   if (!out) {
     print_mapping(foreign);
-    print(summary(foreign.options) + "; nothing was written\n");
+    print(model_summary(foreign.options) + "; nothing was written\n");
     return kOk;
   }
   out->write([&](const fs::path& to) { save_model(to, read_model(foreign), tokenizers); });
-  print(summary(foreign.options) + "; written to " + options.out + "\n");
+  print(model_summary(foreign.options) + "; written to " + options.out + "\n");
   return kOk;
 }
 
@@ -139,7 +129,7 @@ void check_sharing_options(const Arguments& arguments, const std::string& to, bo
     HS_CHECK(sharing || !arguments.given(one.name), "--", one.name, " is about --to ",
              list_text(sharing_schemes(), "or"));
   }
-  for (const char* name : {"tokenizer", "words", "dry-run"}) {
+  for (const char* name : {"words", "dry-run", "verify"}) {
     HS_CHECK(!sharing || !arguments.given(name), "--", name, " is not for --to ", to);
   }
 }
@@ -148,58 +138,16 @@ void check_sharing_options(const Arguments& arguments, const std::string& to, bo
 void check_direction(const ConvertOptions& options) {
   HS_CHECK(options.from.empty() || options.words.empty(), "--words belongs to --to ",
            list_text(formats_written(), "or"));
+  HS_CHECK(options.from.empty() || !options.verify, "--verify belongs to --to ", list_text(formats_written(), "or"));
+  HS_CHECK(options.to.empty() || options.tokenizer.empty(),
+           "--tokenizer belongs to --from; a headshare model brings its own");
+  HS_CHECK(options.from.empty() || !options.sharing.exact, "--exact belongs to --to a scheme");
   HS_CHECK(options.to.empty() || options.hash_merges.empty(), "--hash-merges belongs to --from");
-  HS_CHECK(options.to.empty() || !names_hash(options.tokenizer), "--tokenizer ", options.tokenizer,
-           " belongs to --from; a headshare model knows its own");
   HS_CHECK(options.hash_merges.empty() || options.tokenizer == "hash-lsh", "--hash-merges is for --tokenizer hash-lsh");
   HS_CHECK(
       options.tokenizer != "hash-lsh" || !options.hash_merges.empty(),
       "--tokenizer hash-lsh of a HashFormer hashes the pieces of RoBERTa's BPE: name the folder with its vocab.json "
       "and merges.txt with --hash-merges");
-}
-
-const ForeignFormat& find_target(const std::string& to) {
-  if (const ForeignFormat* format = find_written_format(to)) return *format;
-  std::vector<std::string> known = formats_written();
-  std::vector<std::string> schemes = known;
-  for (const std::string& scheme : sharing_schemes()) {
-    known.push_back(scheme);
-    schemes.push_back(scheme.substr(0, scheme.find(':')));
-  }
-  throw Error(join_text("--to takes ", list_text(known, "or"), ", not ", brief_text(to),
-                        did_you_mean(to.substr(0, to.find(':')), schemes)));
-}
-
-std::vector<std::string> read_words(const std::string& file) {
-  if (file.empty()) return {};
-  WordList list = read_word_list(file);
-  if (list.repeated > 0) {
-    notice(join_text(file, " repeats words in ", list.repeated, list.repeated == 1 ? " line" : " lines",
-                     ", which get no further row; upper and lower case are one word"));
-  }
-  return std::move(list.words);
-}
-
-int convert_to(const ConvertOptions& options) {
-  const ForeignFormat& format = as_usage([&]() -> const ForeignFormat& {
-    const ForeignFormat& target = find_target(options.to);
-    HS_CHECK(options.tokenizer.empty(), "--tokenizer belongs to --from; a headshare model brings its own");
-    return target;
-  });
-  const fs::path directory = find_checkpoint(options.source);
-  const std::vector<std::string> words = read_words(options.words);
-  const ModelOptions model = options_to_write(directory, words);
-  const std::string why_not = format.why_not_write(model);
-  HS_CHECK(why_not.empty(), why_not);
-  if (options.dry_run) {
-    print(summary(model) + "; nothing was written\n");
-    return kOk;
-  }
-  OutputDirectory out(options.out, overwrite_of(options), format.output, {directory.string(), options.words});
-  const ModelToWrite written = model_to_write(directory, words);
-  out.write([&](const fs::path& to) { format.write(written, to); });
-  print(summary(model) + "; written to " + options.out + "\n");
-  return kOk;
 }
 
 }  // namespace
@@ -216,11 +164,12 @@ int run_convert(const Words& words) {
   arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
   arguments.group("Options", own_fields(options));
   arguments.group("Heads that share (--to a scheme)", fields(options.sharing));
-  arguments.common({"from", "to", "key-width", "mean-key-width", "max-error", "max-parameters", "sample-text",
-                    "score-text", "tokenizer", "words", "dry-run", "overwrite", "json"});
+  arguments.common({"from", "to", "exact", "key-width", "mean-key-width", "max-error", "max-parameters", "sample-text",
+                    "score-text", "dry-run", "overwrite", "json"});
   arguments.example("convert --from hf gpt2/ imported", "a checkpoint of Hugging Face's, with its tokenizer");
   arguments.example("convert run small --to collaborative --key-width 64 --sample-text book.txt",
                     "heads share queries and keys 64 wide");
+  arguments.example("convert run small --to mqa --exact", "the same model, in a form that other programs have");
   for (const ForeignFormat& format : foreign_formats()) {
     if (format.open != nullptr) arguments.note("--from " + format.name + ": " + format.help + ".");
     if (format.write != nullptr) arguments.note("--to " + format.name + ": " + format.written + ".");
@@ -233,12 +182,23 @@ int run_convert(const Words& words) {
              "--from and --to exclude each other: one of the two directories is a headshare model");
     check_direction(options);
   });
-  const bool sharing = names_sharing_scheme(options.to);
+  const bool sharing = options.sharing.exact || names_sharing_scheme(options.to);
   as_usage([&] { check_sharing_options(arguments, options.to, sharing); });
+  if (options.sharing.exact) {
+    as_usage([&] { check_exact_options(arguments); });
+    return convert_exact(options.source, options.out, options.to, overwrite_of(options), options.sharing.json);
+  }
   if (sharing) {
     return convert_scheme(options.source, options.out, options.to, overwrite_of(options), options.sharing);
   }
-  return options.to.empty() ? convert_from(options) : convert_to(options);
+  if (options.to.empty()) return convert_from(options);
+  return convert_export({.source = options.source,
+                         .out = options.out,
+                         .to = options.to,
+                         .words = options.words,
+                         .overwrite = overwrite_of(options),
+                         .dry_run = options.dry_run,
+                         .verify = options.verify});
 }
 
 }  // namespace headshare

@@ -6,10 +6,10 @@
 #include <cctype>
 
 #include "headshare/attention/scheme_record.h"
-#include "headshare/base/format.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/number.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/number.h"
 #include "headshare/cli/arguments/args.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/conversion_report.h"
@@ -17,6 +17,7 @@
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
+#include "headshare/convert/exact/exact_layer.h"
 #include "headshare/convert/shared_heads/conversion_record.h"
 #include "headshare/host/sample_text.h"
 #include "headshare/models/size.h"
@@ -65,6 +66,9 @@ Fields fields(SchemeConversion& o) {
       field("restarts", &decomposition.restarts, "further tries from random starts; the best is kept",
             {.min = 0, .max = 1000}),
       field("seed", &decomposition.seed, "of the random starts", {.min = 0}),
+      field("exact", &o.exact,
+            "only rewrite heads that compute the same as " + list_text(exact_schemes(), "or") +
+                ": refused unless both models agree to 1e-12 in double precision"),
       field("json", &o.json, "print one JSON object, with every layer's errors"),
   };
 }
@@ -254,9 +258,7 @@ int write_converted(const Model& source, const Tokenizers& tokenizers, const Con
   }
   to.directory.write([&](const fs::path& directory) {
     save_model(directory, target, tokenizers);
-    // The note says what the model was fine-tuned for; without it `predict` cannot use the model.
-    const fs::path note = to.source / kTaskNoteFile;
-    if (fs::exists(note)) fs::copy_file(note, directory / kTaskNoteFile);
+    copy_task_note(to.source, directory);
   });
   const ModelSize before = measure(source->options());
   const ModelSize after = measure(target->options());
@@ -292,6 +294,16 @@ int convert_translator(const fs::path& directory, const ConversionCall& conversi
   return write_converted(source.model, source.tokenizers, conversion, to, &nothing, {});
 }
 
+// Converts by weights alone: a sample of what the layers read would take images.
+int convert_vision(const fs::path& directory, const ConversionCall& conversion, const Destination& to) {
+  HS_CHECK(conversion.options.sample_text.empty() && conversion.options.score_text.empty(), directory.string(),
+           " reads images: its layers are converted by their weights; leave --sample-text and --score-text out, and "
+           "score both models on images with `headshare evaluate`");
+  const LoadedVision source = load_vision_model(directory);
+  ScoreText nothing;
+  return write_converted(source.model, TokenizerPair(), conversion, to, &nothing, {});
+}
+
 }  // namespace
 
 std::vector<std::string> sharing_schemes() {
@@ -308,6 +320,11 @@ std::vector<std::string> sharing_schemes() {
 }
 
 bool names_sharing_scheme(const std::string& to) { return converts_to(scheme_of(to)); }
+
+void copy_task_note(const fs::path& from, const fs::path& to) {
+  const fs::path note = from / kTaskNoteFile;
+  if (fs::exists(note)) fs::copy_file(note, to / kTaskNoteFile);
+}
 
 int convert_scheme(const std::string& source, const std::string& out, const std::string& to, Overwrite overwrite,
                    const SchemeConversion& options) {
@@ -327,12 +344,15 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   const auto* decoder = stored.find<DecoderOptions>();
   const auto* encoder = stored.find<EncoderOptions>();
   const bool translates = stored.find<EncoderDecoderOptions>() != nullptr;
-  HS_CHECK(decoder != nullptr || encoder != nullptr || translates, directory.string(), " is ",
-           stored.kind().what_it_does(stored), "; a decoder, an encoder or an encoder-decoder is needed here");
+  const bool sees = stored.find<VisionOptions>() != nullptr;
+  HS_CHECK(decoder != nullptr || encoder != nullptr || translates || sees, directory.string(), " is ",
+           stored.kind().what_it_does(stored),
+           "; a decoder, an encoder, an encoder-decoder or a vision transformer is needed here");
   written.begin();
   const Destination destination{out, written, directory};
   if (decoder != nullptr) return convert<Decoder>(directory, *decoder, conversion, destination);
   if (encoder != nullptr) return convert<Encoder>(directory, *encoder, conversion, destination);
+  if (sees) return convert_vision(directory, conversion, destination);
   return convert_translator(directory, conversion, destination);
 }
 

@@ -17,6 +17,7 @@ struct SchemeConversion {
   std::vector<std::string> sample_text;
   int64_t sample_tokens = 20000;
   std::vector<std::string> score_text;
+  bool exact = false;  // convert_exact.h; the other options, json aside, are about approximations
   bool json = false;
 };
 
@@ -26,6 +27,9 @@ Fields fields(SchemeConversion& options);
 std::vector<std::string> sharing_schemes();
 // Tells whether `to` names one of them, such as "gqa:4" or "mhe-mul".
 bool names_sharing_scheme(const std::string& to);
+
+// Copies the note that says what a model was fine-tuned for, where there is one: `predict` needs it.
+void copy_task_note(const fs::path& from, const fs::path& to);
 
 // Converts the model at `source`, a checkpoint or run directory, to the scheme that `to` names and writes it to `out`,
 // with a table of the layers or one JSON object on standard output. The source is not touched. Asked to stop, it writes

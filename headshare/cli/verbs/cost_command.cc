@@ -69,15 +69,20 @@ Arguments arguments_of(CostCommand& command) {
   Fields asked = fields(options);
   asked.push_back(field("json", &command.json, "print a JSON list with one object per scheme"));
   made.group("What to print", std::move(asked));
+  made.group("Several workers", fields(options.workers));
   made.group("Model", model_fields(options.model.common()));
   for (auto& [kind, list] : own_options(command)) made.group(heading_of(*kind), std::move(list));
   made.common({"schemes", "kind", "layers", "d-model", "heads", "context", "vocabulary", "sweep", "memory-budget",
-               "batch-size", "cache-type", "weight-type", "json"});
+               "weight-type", "workers", "json"});
   made.example("cost --layers 12 --d-model 768 --heads 12", "every scheme at the size of GPT-2");
   made.example("cost config.json --weight-type bf16 --cache-type bf16 --memory-budget 24GiB",
                "a published model: the largest batch and the longest context that fit");
-  made.example("cost --kind encoder --layers 12 --d-model 768 --heads 12 --token-embedding hash-proj",
-               "an encoder without a vocabulary; --sweep token-embedding=table,hash-proj compares them");
+  made.example("cost --kind vision-transformer --layers 12 --d-model 192 --heads 3",
+               "ViT-tiny: images of 224 x 224 pixels in patches of 16 x 16, 1,000 classes");
+  made.example(
+      "cost --layers 12 --d-model 768 --heads 12 --workers 8,64,512 --bandwidth 25 --speed 40000 "
+      "--step-tokens 524288",
+      "what a training step of several workers takes");
   made.note(
       "The tables of the MHE paper: headshare cost --kind encoder --layers 12 --d-model 768 --heads 12, and headshare "
       "cost --kind encoder-decoder --layers 6 --d-model 512 --heads 8. "
@@ -102,6 +107,12 @@ void check_options(const Arguments& given, const ModelKind& asked) {
   }
   ModelOptions of_asked = asked.costed();
   Fields own = asked.own_fields(of_asked);
+  Fields had = asked.stored_fields(of_asked);
+  for (const Field& one : model_fields(of_asked.common())) {
+    if (given.given(one.name) && find_field(had, one.name) == nullptr) {
+      throw UsageError(join_text("--", one.name, " is nothing that ", with_article(asked), " has"));
+    }
+  }
   for (const ModelKind* kind : model_kinds()) {
     ModelOptions options = kind->costed();
     for (const Field& one : kind->own_fields(options)) {
@@ -130,6 +141,12 @@ void check_embedding(const Arguments& given, const CostOptions& options, const S
   const bool table = std::find(kinds.begin(), kinds.end(), TokenEmbeddingKind::kTable) != kinds.end();
   HS_CHECK(table || (!given.given("vocabulary") && sweep.name != "vocabulary"),
            "--vocabulary is for a table of tokens, and hashed embeddings have no vocabulary; leave it out");
+}
+
+// Throws UsageError for an option about workers without their numbers.
+void refuse_idle_workers(const Arguments& given, DataParallelOptions workers) {
+  if (!workers.workers.empty()) return;
+  given.refuse_idle(names_of(fields(workers)), "needs --workers");
 }
 
 // Throws UsageError for an option that no scheme here reads.
@@ -179,6 +196,7 @@ int run_cost(const Words& words) {
   CostOptions& options = command.options;
   check_options(typed, options.model.kind());
   arguments_of(command).repeat(typed);
+  refuse_idle_workers(typed, options.workers);
   Sweep sweep;
   const std::vector<SchemeCost> costs = as_usage([&] {
     sweep = parse_sweep(options.sweep, swept_fields(options.model));

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"
@@ -86,8 +86,8 @@ const TaskFamily& family_of(const EvaluateOptions& options, const Arguments& arg
     }
   }
   HS_CHECK(mine.learns_from_text() || options.data.text.empty(),
-           "--text is for models that read text; this one learns ", mine.learns(),
-           ": give --source FILE and --target FILE");
+           "--text is for models that read text; this one learns ", mine.learns(), ": give --",
+           mine.scoring_fields(copy).front().name, " instead");
   return mine;
 }
 
@@ -118,10 +118,12 @@ void refuse_idle_options(const Arguments& arguments, EvaluateOptions options, co
 
 int run_evaluate(const Words& words) {
   EvaluateOptions options;
-  Arguments arguments("evaluate",
-                      "Scores a model on text: a decoder by perplexity, and bits per byte where the tokenizer is "
-                      "lossless; an encoder by its loss at masked tokens and pseudo-perplexity; an encoder-decoder by "
-                      "its loss on the references of sentences, and BLEU and chrF of its translations.");
+  Arguments arguments(
+      "evaluate",
+      "Scores a model on text: a decoder by perplexity, and bits per byte where the tokenizer is "
+      "lossless; an encoder by its loss at masked tokens and pseudo-perplexity; an encoder-decoder by "
+      "its loss on the references of sentences, and BLEU and chrF of its translations; an image classifier by "
+      "its accuracy.");
   arguments.required("MODEL", "a checkpoint or run directory", &options.model_path);
   arguments.group("Scoring", own_fields(options));
   add_scoring_options(options.task, &arguments);
@@ -131,6 +133,7 @@ int run_evaluate(const Words& words) {
   arguments.example("evaluate run --text book.txt --part test --test-fraction 0.1", "the part that training held out");
   arguments.example("evaluate run --text other.txt --stride 32", "another text, each token with more before it");
   arguments.example("evaluate run --source test.de --target test.en", "a model that translates");
+  arguments.example("evaluate run --images mnist", "an image classifier, on the test images");
   if (!arguments.parse(words)) return kOk;
   catch_interrupts();
   const c10::Device device = start_runtime(options.runtime);

@@ -4,16 +4,17 @@
 #include <set>
 #include <utility>
 
-#include "headshare/base/directory_lock.h"
-#include "headshare/base/format.h"
+#include "headshare/base/files/directory_lock.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/arguments/resumable.h"
 #include "headshare/cli/tables/finetune_table.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/host/launch.h"
 #include "headshare/host/model_input.h"
 #include "headshare/tasks/finetune/fine_tune_grid.h"
 #include "headshare/tasks/finetune/predict.h"
@@ -31,6 +32,7 @@ struct FineTuneCommand {
   bool overwrite = false;
   bool json = false;
   bool keep_models = true;
+  bool shard_optimizer = false;
   int64_t seeds = 3;
   int64_t seed = 0;
   JobOptions job;
@@ -58,13 +60,15 @@ struct FineTuneCommand {
   OptionGroups groups() {
     Fields answers = fields(job.windows);
     append(&answers, fields(job.answers));
+    Fields computing = fields(runtime);
+    computing.push_back(shard_field(&shard_optimizer));
     return {option_group("Run", run_fields()),
             option_group("Data", data_fields()),
             option_group("Fine-tuning", fields(job.tuning)),
             option_group("Learning", fields(tuning)),
             option_group("Distillation", tuned_teacher_fields(job.distillation)),
             option_group("Answers in texts", std::move(answers)),
-            option_group("Computing", fields(runtime))};
+            option_group("Computing", std::move(computing))};
   }
 
   void forget_call() { resume = overwrite = json = false; }
@@ -84,7 +88,9 @@ struct FineTuneCommand {
             .seeds = seeds,
             .seed = seed,
             .job = job,
-            .tuning = tuning};
+            .tuning = tuning,
+            .processes = run_processes(),
+            .shard_optimizer = shard_optimizer};
   }
 
   Fields data_fields() {
@@ -142,19 +148,15 @@ void refuse_idle_options(const Arguments& arguments, FineTuneCommand command) {
   };
   const auto named = [](const std::string& task) { return task.find('/') != std::string::npos; };
   const auto squad = [](const std::string& task) { return task == kSquadTask; };
-  const auto names = [](const Fields& list) {
-    std::vector<std::string> found;
-    for (const Field& one : list) found.push_back(one.name);
-    return found;
-  };
   if (!any([&](const std::string& task) { return !named(task) && !squad(task); })) {
-    arguments.refuse_idle(names(fields(command.job.table)), "is about your own table (classify, pair, regress)");
+    arguments.refuse_idle(names_of(fields(command.job.table)), "is about your own table (classify, pair, regress)");
   }
   if (!any(squad)) {
     Fields answers = fields(command.job.windows);
     append(&answers, fields(command.job.answers));
-    arguments.refuse_idle(names(answers), "is about --task squad");
+    arguments.refuse_idle(names_of(answers), "is about --task squad");
   }
+  if (run_processes().size() == 1) arguments.refuse_idle({"shard-optimizer"}, kNoShards);
   if (!any(named)) arguments.refuse_idle({"data"}, "is about the tasks of GLUE and SuperGLUE; name files with --train");
 }
 
@@ -212,6 +214,14 @@ class FineTuningProgress : public FineTuneObserver {
   double share_ = 0;
 };
 
+void print_results(const FineTuneCommand& command, const std::vector<TaskResult>& results,
+                   const nlohmann::ordered_json& options) {
+  const nlohmann::ordered_json object = results_object(command.model, results, options);
+  write_file(fs::path(command.out) / "results.json", object.dump(2) + "\n");
+  print_result(
+      command.json, [&] { return object.dump(2) + "\n"; }, [&] { print(results_text(results)); });
+}
+
 int finetune(FineTuneCommand& command) {
   const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
   as_usage([&] { check_one_task(command, tasks); });
@@ -220,23 +230,36 @@ int finetune(FineTuneCommand& command) {
   if (!teacher.empty() && !command.resume) {
     as_usage([&] { refuse_model_in_out("teacher", find_tuned_model(teacher), command.out); });
   }
-  const LoadedEncoder trained = load_encoder_model(command.model);
+  Reducer& processes = run_processes();
   const c10::Device device = start_runtime(command.runtime);
+  check_same_device(processes, device);
+  check_micro_batches(processes, command.tuning.accumulation);
+  const LoadedEncoder trained = load_encoder_model(command.model);
   warn_if_no_faster(command.tuning.precision, device);
   command.tuning.precision = resolve_precision(command.tuning.precision, device);
   const FineTuneGrid grid = command.grid();
-  const DirectoryLock lock(grid.out);
-  check_grid(grid);
+  std::optional<DirectoryLock> lock;
+  on_process_0(processes, [&](const Beat& /*beat*/) {
+    lock.emplace(grid.out);
+    check_grid(grid);
+  });
   const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
-  begin_grid(grid, jobs, trained.directory);
-  const nlohmann::ordered_json options = write_resolved(command, grid.out);
+  if (processes.size() > 1) {  // the fingerprint of a job reads all of its rows
+    std::string fingerprints;
+    for (const auto& job : jobs) fingerprints += job->fingerprint() + " ";
+    check_same_data(processes, fingerprints);
+  }
+  if (!teacher.empty()) check_same_teacher(processes, find_checkpoint(find_tuned_model(teacher)));
+  nlohmann::ordered_json options;
+  on_process_0(processes, [&](const Beat& /*beat*/) {
+    begin_grid(grid, jobs, trained.directory);
+    options = write_resolved(command, grid.out);
+    note_launch(grid.out);
+  });
   FineTuningProgress progress(static_cast<int64_t>(jobs.size() * command.tuning.learning_rates.size()) * command.seeds);
   const std::vector<TaskResult> results = run_grid(grid, jobs, device, progress, stop_requested);
   progress.hide();
-  const nlohmann::ordered_json object = results_object(command.model, results, options);
-  write_file(grid.out / "results.json", object.dump(2) + "\n");
-  print_result(
-      command.json, [&] { return object.dump(2) + "\n"; }, [&] { print(results_text(results)); });
+  if (leads(processes)) print_results(command, results, options);
   for (const TaskResult& result : results) {
     HS_CHECK(!result.search.models.empty(), result.search.failures.back());
   }
@@ -246,7 +269,8 @@ int finetune(FineTuneCommand& command) {
 // Reads the options of an earlier call. Finished models would not know of other options than those, except for how much
 // is done and where.
 FineTuneCommand resumed_fine_tuning(const Arguments& typed, const std::string& out) {
-  const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
+  const std::set<std::string> free = {"out",           "resume",  "json",   "seeds",          "task",
+                                      "learning-rate", "threads", "device", "shard-optimizer"};
   Resumed<FineTuneCommand> both =
       resumed<FineTuneCommand>(typed, out, {.free = free, .what = "the fine-tuning in " + out});
   note_other_threads(both.began.runtime, both.command.runtime);
@@ -259,6 +283,10 @@ int run_finetune(const Words& words) {
   FineTuneCommand command;
   Arguments arguments = arguments_of(command);
   if (!arguments.parse(words)) return kOk;
+  check_launched_alike(run_processes(), command.groups());
+  if (!command.resume && goes_on_after_restart(run_processes(), command.out)) {
+    return run_finetune(resuming_words(command, arguments));
+  }
   if (command.out.empty()) throw UsageError("--out is missing: where should the models be kept?");
   check_resume(command);
   if (command.resume) command = resumed_fine_tuning(arguments, command.out);

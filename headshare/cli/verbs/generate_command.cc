@@ -16,6 +16,7 @@
 #include "headshare/host/runtime_options.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/models/size.h"
+#include "headshare/text/text_borders.h"
 
 namespace headshare {
 namespace {
@@ -43,7 +44,8 @@ Fields own_fields(GenerateOptions& o) {
 }
 
 std::vector<int32_t> prompt_tokens(const std::string& prompt, const LoadedModel& loaded) {
-  const std::vector<int32_t> tokens = loaded.tokenizer->encode(prompt);
+  std::vector<int32_t> tokens = loaded.tokenizer->encode(prompt);
+  if (const auto begin = begins_texts(*loaded.tokenizer)) tokens.insert(tokens.begin(), *begin);
   if (!tokens.empty()) return tokens;
   const std::optional<int32_t> start = loaded.tokenizer->special(SpecialToken::kEndOfText);
   HS_CHECK(start.has_value(), "the prompt is empty, and this model's tokenizer (", loaded.tokenizer->kind(),

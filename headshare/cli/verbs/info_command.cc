@@ -1,6 +1,6 @@
 // headshare info: what is in a model, what this machine supports, which kernel runs and why.
 #include "headshare/attention/idle_options.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/tables/kernel_report.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"

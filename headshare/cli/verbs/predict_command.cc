@@ -1,8 +1,8 @@
 // headshare predict labels new rows with a fine-tuned model.
-#include "headshare/base/format.h"
+#include "headshare/base/files/output_file.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/output_file.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"

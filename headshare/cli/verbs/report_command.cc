@@ -1,11 +1,11 @@
 // headshare report makes tables and figures of finished comparisons, again or from several together.
 
 #include "headshare/base/error.h"
-#include "headshare/base/made_directories.h"
-#include "headshare/base/output_file.h"
-#include "headshare/base/placeholder.h"
-#include "headshare/base/unfinished.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/files/made_directories.h"
+#include "headshare/base/files/output_file.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/files/unfinished.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/cli/arguments/args.h"
 #include "headshare/cli/tables/comparison_table.h"
 #include "headshare/cli/terminal/terminal.h"

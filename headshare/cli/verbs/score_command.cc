@@ -1,11 +1,11 @@
 // headshare score scores predictions and translations that another program made, as the official scorers do.
 #include <algorithm>
 
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/score_translation.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/base/output_file.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/output_file.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"

@@ -2,8 +2,9 @@
 
 #include <set>
 
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/cli/arguments/resumable.h"
+#include "headshare/host/launch.h"
 #include "headshare/host/task_paths.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/idle_options.h"
@@ -15,9 +16,9 @@ namespace {
 // Lists the options that may change when a run goes on: how far, how fast, what is kept and said. Everything else makes
 // it another run.
 const std::set<std::string>& free_options() {
-  static const std::set<std::string> names = {"out",       "resume",    "json",       "steps",          "threads",
-                                              "device",    "log-every", "keep-last",  "evaluate-every", "save-every",
-                                              "cache-dir", "patience",  "tensorboard"};
+  static const std::set<std::string> names = {"out",       "resume",    "json",        "steps",          "threads",
+                                              "device",    "log-every", "keep-last",   "evaluate-every", "save-every",
+                                              "cache-dir", "patience",  "tensorboard", "shard-optimizer"};
   return names;
 }
 
@@ -58,16 +59,18 @@ OptionGroups TrainCommand::groups() {
   made.push_back(option_group("Text", std::move(text)));
   made.push_back(option_group("Training", fields(train)));
   made.push_back(option_group("Distillation", fields(task.own<TextOptions>().distillation)));
-  made.push_back(option_group("Computing", fields(runtime)));
+  Fields computing = fields(runtime);
+  computing.push_back(shard_field(&shard_optimizer));
+  made.push_back(option_group("Computing", std::move(computing)));
   return made;
 }
 
 Arguments arguments_of(TrainCommand& command) {
   Arguments made(TrainCommand::kVerb,
-                 "Trains one model with any attention scheme: a language model on text, causal or masked, or one that "
-                 "translates, on pairs.");
+                 "Trains one model with any attention scheme: a language model on text, causal or masked, one that "
+                 "translates, on pairs, or one that tells the classes of images.");
   made.groups(command.groups());
-  made.common({"text", "source", "target", "task", "out", "scheme", "layers", "d-model", "heads", "context",
+  made.common({"text", "source", "target", "images", "task", "out", "scheme", "layers", "d-model", "heads", "context",
                "positions", "tokenizer", "steps", "batch-size", "learning-rate", "resume", "dry-run"});
   made.example("train --text book.txt --out run --scheme mhe_mul --steps 2000", "a language model");
   made.example("train --task mlm --text book.txt --out encoder --scheme mhe_add", "an encoder, on masked tokens");
@@ -75,6 +78,7 @@ Arguments arguments_of(TrainCommand& command) {
       "train --task translation --source train.de --target train.en --validation-source valid.de "
       "--validation-target valid.en --out translator",
       "a model that translates");
+  made.example("train --task image --images mnist --out digits", "an image classifier");
   return made;
 }
 
@@ -114,6 +118,7 @@ void refuse_idle_options(const Arguments& arguments, TrainCommand command) {
   const bool judged =
       !family.learns_from_text() || !text.data.validation_text.empty() || text.data.validation_fraction > 0;
   if (!judged) arguments.refuse_idle({"patience"}, "stops a run by its validation part, and there is none");
+  if (run_processes().size() == 1) arguments.refuse_idle({"shard-optimizer"}, kNoShards);
   if (command.dry_run) arguments.refuse_idle({"json"}, "is about the result, and --dry-run has none");
 }
 

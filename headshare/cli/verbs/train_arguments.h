@@ -18,6 +18,7 @@ struct TrainCommand {
   bool overwrite = false;
   bool dry_run = false;
   bool json = false;
+  bool shard_optimizer = false;
   std::string start_from;
   std::string like;
   TaskOptions task;

@@ -1,11 +1,12 @@
 // headshare train trains one model on text.
 #include "headshare/cli/verbs/train_command.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/cli/arguments/resumable.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/training_progress.h"
@@ -16,6 +17,7 @@
 #include "headshare/cli/verbs/train_arguments.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/text/kept_input.h"
+#include "headshare/host/launch.h"
 #include "headshare/host/model_input.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/noted_weights.h"
@@ -228,17 +230,43 @@ void note_unknown(const Experiment& experiment) {
 }
 
 // Makes the task with its model: new, or with the weights that it starts from. A checkpoint of this run brings its own.
-std::unique_ptr<Task> make_task(const TrainCommand& command, const RunDirectory& directory, c10::Device device) {
-  ProgressLine reading("text");
-  const std::unique_ptr<Experiment> experiment =
-      task_family(command.task.task).open(command.task, show_reading(reading));
-  reading.hide();
+std::unique_ptr<Task> make_task(const TrainCommand& command, const RunDirectory& directory, c10::Device device,
+                                const Progress& progress) {
+  const std::unique_ptr<Experiment> experiment = task_family(command.task.task).open(command.task, progress);
   note_unknown(*experiment);
   std::unique_ptr<Task> task =
       experiment->trial(command.task, static_cast<uint64_t>(command.train.seed), device, training_shape(command.train))
           .task;
   const bool goes_on = command.resume && !directory.resumable().empty();
   if (!command.start_from.empty() && !goes_on) load_start(open_start(command.start_from), *task->model());
+  return task;
+}
+
+// Lets process 0 read the data first: the others then find what it kept of them.
+std::unique_ptr<Task> make_task_in_turn(const TrainCommand& command, const KeptInputs& kept,
+                                        const RunDirectory& directory, c10::Device device, Reducer& processes) {
+  std::unique_ptr<Task> task;
+  const auto make = [&](const Progress& progress) {
+    task = kept.reading([&] { return make_task(command, directory, device, progress); });
+  };
+  on_process_0(processes, [&](const Beat& beat) {
+    ProgressLine line("text");
+    const Progress show = show_reading(line);
+    make([&](const DataProgress& progress) {
+      show(progress);
+      beat();
+    });
+  });
+  in_all_processes(processes, [&](const Beat& beat) {
+    if (task != nullptr) return;
+    make([&](const DataProgress&) {
+      check_interrupted();
+      beat();
+    });
+  });
+  check_same_data(processes, task->state().dump());
+  const std::string& teacher = command.task.own<TextOptions>().distillation.teacher;
+  if (!teacher.empty()) check_same_teacher(processes, find_checkpoint(teacher));
   return task;
 }
 
@@ -268,37 +296,16 @@ void note_teacher(const TrainCommand& command) {
   if (!teacher.empty()) note_weights(command.out, find_checkpoint(teacher), kTeacherFile);
 }
 
-int train(TrainCommand& command) {
-  RunDirectory directory(command.out);
-  const OutputMark mark = run_mark(directory.path());
-  check_target(command, directory, mark);
-  const c10::Device device = start_runtime(command.runtime);
-  warn_if_no_faster(command.train.precision, device);
-  command.train.precision = resolve_precision(command.train.precision, device);
-
-  KeptInputs kept(directory.path(), &command.task.own<TextOptions>().data);
-  const std::unique_ptr<Task> task = kept.reading([&] { return make_task(command, directory, device); });
+// Trains in process 0, which keeps what all of them compute. `start` is the step that the run goes on after; nothing
+// for a new one.
+int lead(const TrainCommand& command, const RunDirectory& directory, Task& task, Trainer& trainer,
+         const std::optional<int64_t>& start) {
   TrainingProgress progress("training");
-  std::vector<Observer*> observers = {&progress};
-  const std::unique_ptr<PlateauWatch> plateau = watch_plateau(*task);
-  if (plateau != nullptr) observers.push_back(plateau.get());
-  Trainer trainer(*task, with_start_of_curve(command), directory, observers, stop_requested);
-
-  // Nothing of an earlier run is touched until everything that can be refused has been looked at.
-  std::optional<int64_t> start;
-  if (command.resume) {
-    const std::optional<int64_t> done = trainer.resume();
-    // A run that was stopped before its first checkpoint keeps nothing, not even the evaluation of step 0.
-    start = done.value_or(kNothingDone);
-    notice(join_text("going on after step ", done.value_or(0), " of ", command.train.steps));
-  } else {
-    mark.clear(kept.names());
-  }
-  mark.set();
-  note_teacher(command);
-  remove_partials(directory.checkpoints());  // of a killed call; ours by now
-  kept.keep();
+  trainer.observe(&progress);
+  const std::unique_ptr<PlateauWatch> plateau = watch_plateau(task);
+  if (plateau != nullptr) trainer.observe(plateau.get());
   write_resolved(command, directory.path());
+  note_launch(directory.path());
   const auto jsonl = make_jsonl_observer(directory.path() / "metrics.jsonl", start);
   trainer.observe(jsonl.get());
   std::unique_ptr<Observer> events;
@@ -308,8 +315,53 @@ int train(TrainCommand& command) {
   }
   const TrainResult result = trainer.run();
   progress.finish();
-  finish(command, *task, result);
+  finish(command, task, result);
   return kOk;
+}
+
+// Returns the device and sets what else is chosen when the program runs.
+c10::Device start(TrainCommand* command, Reducer& processes) {
+  const c10::Device device = start_runtime(command->runtime);
+  check_launched_alike(processes, command->groups());  // once more: models to start from and earlier calls set options
+  check_same_device(processes, device);
+  check_micro_batches(processes, command->train.accumulation);
+  warn_if_no_faster(command->train.precision, device);
+  command->train.precision = resolve_precision(command->train.precision, device);
+  command->train.optimizer.shard = command->shard_optimizer;
+  return device;
+}
+
+int train(TrainCommand& command) {
+  Reducer& processes = run_processes();
+  const c10::Device device = start(&command, processes);
+  std::optional<RunDirectory> directory;
+  on_process_0(processes, [&](const Beat& /*beat*/) {
+    directory.emplace(command.out);
+    check_target(command, *directory, run_mark(command.out));
+  });
+  if (!directory) directory.emplace(command.out, /*looks_on=*/true);
+
+  KeptInputs kept(directory->path(), &command.task.own<TextOptions>().data, processes.size());
+  const std::unique_ptr<Task> task = make_task_in_turn(command, kept, *directory, device, processes);
+  Trainer trainer(*task, with_start_of_curve(command), *directory, {}, stop_requested, processes);
+  // Nothing of an earlier run is touched until everything that can be refused has been looked at.
+  std::optional<int64_t> done;
+  if (command.resume) {
+    // A run that was stopped before its first checkpoint keeps nothing, not even the evaluation of step 0.
+    done = trainer.resume().value_or(kNothingDone);
+    notice(join_text("going on after step ", std::max<int64_t>(*done, 0), " of ", command.train.steps));
+  }
+  if (!leads(processes)) {
+    trainer.run();
+    return kOk;
+  }
+  const OutputMark mark = run_mark(directory->path());
+  if (!command.resume) mark.clear(kept.names());
+  mark.set();
+  note_teacher(command);
+  remove_partials(directory->checkpoints());  // of a killed call; ours by now
+  kept.keep();
+  return lead(command, *directory, *task, trainer, done);
 }
 
 }  // namespace
@@ -329,6 +381,10 @@ int run_train(const Words& words) {
   TrainCommand asked;
   Arguments typed = arguments_of(asked);
   typed.read(words);
+  if (!typed.asks_for_help()) check_launched_alike(run_processes(), asked.groups());
+  if (!asked.resume && !typed.asks_for_help() && goes_on_after_restart(run_processes(), asked.out)) {
+    return run_train(resuming_words(asked, typed));
+  }
   std::optional<StartModel> start;
   TrainCommand command = beginning(asked, typed, &start);
   Arguments arguments = arguments_of(command);

@@ -1,10 +1,10 @@
 // headshare translate translates standard input line by line.
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/files/placeholder.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/placeholder.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/cli/inputs/input_lines.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"

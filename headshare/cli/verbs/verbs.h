@@ -9,6 +9,7 @@ namespace headshare {
 
 int run_analyze(const Words& words);
 int run_bench(const Words& words);
+int run_cell(const Words& words);
 int run_compare(const Words& words);
 int run_convert(const Words& words);
 int run_cost(const Words& words);
@@ -22,7 +23,6 @@ int run_report(const Words& words);
 int run_score(const Words& words);
 int run_tokenize(const Words& words);
 int run_train(const Words& words);
-int run_train_cell(const Words& words);
 int run_translate(const Words& words);
 
 }  // namespace headshare

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/compare/measure.h"
 #include "headshare/data/hash.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"

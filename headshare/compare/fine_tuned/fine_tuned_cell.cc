@@ -52,11 +52,12 @@ struct FineTunedRun {
 
 class FineTunedCell {
  public:
-  FineTunedCell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+  FineTunedCell(const CellPlan& plan, const CellPlace& place, c10::Device device, Observer& observer,
                 const std::function<bool()>& stop_requested)
       : plan_(plan),
         options_(plan.options.own<BenchmarkOptions>()),
-        home_(home),
+        home_(place.own),
+        processes_(place.processes),
         device_(device),
         jobs_(fine_tuning_jobs(plan.options)),
         rates_(values_of(options_.tuning.learning_rates)),
@@ -65,7 +66,17 @@ class FineTunedCell {
         encoders_(find_encoders(options_.encoders)),
         checkpoint_(encoder_of(encoders_, plan.key.variant, plan.key.seed)),
         encoder_(load_encoder_model(checkpoint_)) {
-    note_weights(home_, checkpoint_);
+    check_planned_weights(plan_, kEncoderWeights, checkpoint_);
+    if (leads(processes_)) note_weights(home_, checkpoint_);
+  }
+
+  // Takes part in the training of all models, in a process other than 0.
+  void train_along() {
+    for (const std::string& name : jobs_) {
+      const std::unique_ptr<FineTuneJob> job = open(name);
+      check_planned_data(plan_, name, job->fingerprint());
+      search(*job);
+    }
   }
 
   Cell run() {
@@ -74,6 +85,7 @@ class FineTunedCell {
     bool test_part = true;  // whether every task has one
     for (const std::string& name : jobs_) {
       const std::unique_ptr<FineTuneJob> job = open(name);
+      check_planned_data(plan_, name, job->fingerprint());
       test_part = test_part && job->scores_test();
       best.push_back(best_run(*job));
     }
@@ -96,13 +108,14 @@ class FineTunedCell {
   }
 
   FineTuneRun run_of(FineTuneJob& job, double rate) const {
-    return {job, options_.job.tuning, options_.tuning, rate, plan_.key.seed, device_};
+    return {job, options_.job.tuning, options_.tuning, rate, plan_.key.seed, device_, processes_};
   }
 
   FineTunedModel run_one(FineTuneJob& job, double rate) {
     progress_.next();
     resumed_ = resumed_ || fs::exists(home_of(job, rate) / "result.json");
-    if (stop_requested_()) throw Interrupted(join_text("stopped before ", job.name(), " with learning rate ", rate));
+    if (any_process(processes_, stop_requested_()))
+      throw Interrupted(join_text("stopped before ", job.name(), " with learning rate ", rate));
     try {
       return fine_tune(run_of(job, rate), home_of(job, rate), options_.keep_models, &progress_, stop_requested_);
     } catch (const Diverged&) {
@@ -112,8 +125,8 @@ class FineTunedCell {
     }
   }
 
-  FineTunedRun best_run(FineTuneJob& job) {
-    RateSearch search = search_rates(
+  RateSearch search(FineTuneJob& job) {
+    return search_rates(
         rates_, {plan_.key.seed}, [&](double rate, int64_t) { return run_one(job, rate); },
         [&](double rate, const Diverged& reason) {
           const std::string failure =
@@ -121,8 +134,12 @@ class FineTunedCell {
           if (rates_.size() > 1) notice(failure);
           return failure;
         });
-    HS_CHECK(!search.models.empty(), search.failures.back());
-    FineTunedRun best{.model = std::move(search.models.front()), .full_goal = job.full_goal()};
+  }
+
+  FineTunedRun best_run(FineTuneJob& job) {
+    RateSearch found = search(job);
+    HS_CHECK(!found.models.empty(), found.failures.back());
+    FineTunedRun best{.model = std::move(found.models.front()), .full_goal = job.full_goal()};
     const FineTunedModel& model = best.model;
     const int64_t epoch = *train_options(run_of(job, model.learning_rate)).evaluate_every;
     best.best_step = std::llround(model.best_epoch * static_cast<double>(epoch));
@@ -211,6 +228,7 @@ class FineTunedCell {
   const CellPlan& plan_;
   const BenchmarkOptions& options_;
   fs::path home_;
+  Reducer& processes_;
   c10::Device device_;
   std::vector<std::string> jobs_;
   std::vector<double> rates_;
@@ -224,12 +242,15 @@ class FineTunedCell {
 
 }  // namespace
 
-Cell run_fine_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+Cell run_fine_tuned_cell(const CellPlan& plan, const CellPlace& place, c10::Device device, Observer& observer,
                          const std::function<bool()>& stop_requested) {
-  const fs::path own = cell_home(home, plan.key);
-  make_directories(own);
-  const Cell cell = FineTunedCell(plan, own, device, observer, stop_requested).run();
-  write_file(own / "cell.json", to_json(cell).dump(2) + "\n");
+  if (!leads(place.processes)) {
+    FineTunedCell(plan, place, device, observer, stop_requested).train_along();
+    return {};
+  }
+  make_directories(place.own);
+  Cell cell = FineTunedCell(plan, place, device, observer, stop_requested).run();
+  write_cell(place, &cell);
   return cell;
 }
 

@@ -2,15 +2,15 @@
 // turn.
 #pragma once
 
-#include "headshare/compare/grid.h"
+#include "headshare/compare/cell_run.h"
 
 namespace headshare {
 
-// Works in cells/<plan.directory()> below `home`, with a directory for each task and learning rate; takes finished runs
-// over from there, goes on with a begun one and leaves cell.json. Of several learning rates the one best on validation
-// counts, for each task and cell; one whose training fails is passed over with a notice unless it was the only one.
-// Throws Error when the scheme has no encoder or a task cannot be trained, Interrupted when asked to stop.
-Cell run_fine_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+// Works in place.own, with a directory for each task and learning rate; takes finished runs over from there, goes on
+// with a begun one and leaves cell.json. Of several learning rates the one best on validation counts, for each task and
+// cell; one whose training fails is passed over with a notice unless it was the only one. Throws Error when the scheme
+// has no encoder or a task cannot be trained, Interrupted when asked to stop.
+Cell run_fine_tuned_cell(const CellPlan& plan, const CellPlace& place, c10::Device device, Observer& observer,
                          const std::function<bool()>& stop_requested);
 
 }  // namespace headshare

@@ -6,6 +6,7 @@
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/fine_tuned/benchmark.h"
 #include "headshare/compare/fine_tuned/encoders.h"
+#include "headshare/compare/method.h"
 #include "headshare/compare/testing.h"
 #include "headshare/models/testing.h"
 #include "headshare/report/results/results_cases.h"
@@ -84,7 +85,7 @@ TEST_F(FineTunedCellTest, IsTheBestOfItsLearningRates) {
   EXPECT_EQ(plans[3].directory(), "sha-seed1");
   // The process of a cell reads its plan in this way.
   const CellPlan plan = plan_from_json(to_json(plans[2]), "plan");
-  const Cell cell = run_fine_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
+  const Cell cell = run_fine_tuned_cell(plan, place_in(home_.path(), plan), at::kCPU, silent_, kNeverStop);
   EXPECT_EQ(cell.key, plans[2].key);
   ASSERT_EQ(cell.tasks.size(), 1u);
   EXPECT_EQ(cell.tasks[0].task, "classify");
@@ -105,11 +106,18 @@ TEST_F(FineTunedCellTest, IsTheBestOfItsLearningRates) {
   ASSERT_TRUE(again);
   EXPECT_EQ(to_json(*again), to_json(cell));
   // A second run trains nothing and finds everything as it was except for the measured memory.
-  Cell repeated = run_fine_tuned_cell(plan, home_.path(), at::kCPU, silent_, [] { return false; });
+  Cell repeated = run_fine_tuned_cell(plan, place_in(home_.path(), plan), at::kCPU, silent_, [] { return false; });
   repeated.peak_memory_bytes = cell.peak_memory_bytes;
   EXPECT_EQ(repeated.waited, WaitShares());  // nothing was trained again
   repeated.waited = cell.waited;
   EXPECT_EQ(to_json(repeated), to_json(cell));
+}
+
+TEST_F(FineTunedCellTest, AStepHasTheMicroBatchesOfFineTuning) {
+  ComparisonOptions options = small_classification(home_.path());
+  options.train.accumulation = 2;  // of pre-training
+  options.own<BenchmarkOptions>().tuning.accumulation = 8;
+  EXPECT_EQ(comparison_method(options).accumulation(options), 8);
 }
 
 TEST_F(FineTunedCellTest, ARateThatDivergesIsPassedOver) {
@@ -117,10 +125,15 @@ TEST_F(FineTunedCellTest, ARateThatDivergesIsPassedOver) {
   options.own<BenchmarkOptions>().tuning.max_gradient_norm = 0;
   options.own<BenchmarkOptions>().tuning.learning_rates = {{1e30, "1e30"}, {1e-3, "1e-3"}};
   const std::vector<CellPlan> plans = plan_variants(options, {scheme_variant("mha")});
-  EXPECT_EQ(run_fine_tuned_cell(plans[0], home_.path(), at::kCPU, silent_, kNeverStop).tasks[0].learning_rate, 1e-3);
+  EXPECT_EQ(run_fine_tuned_cell(plans[0], place_in(home_.path(), plans[0]), at::kCPU, silent_, kNeverStop)
+                .tasks[0]
+                .learning_rate,
+            1e-3);
   options.own<BenchmarkOptions>().tuning.learning_rates = {{1e30, "1e30"}};
   const std::vector<CellPlan> alone = plan_variants(options, {scheme_variant("sha")});
-  EXPECT_THAT(error_message([&] { run_fine_tuned_cell(alone[0], home_.path(), at::kCPU, silent_, kNeverStop); }),
+  EXPECT_THAT(error_message([&] {
+                run_fine_tuned_cell(alone[0], place_in(home_.path(), alone[0]), at::kCPU, silent_, kNeverStop);
+              }),
               AllOf(HasSubstr("classify with learning rate 1e+30"), HasSubstr("--finetune-learning-rate")));
 }
 
@@ -147,7 +160,7 @@ TEST_F(FineTunedCellTest, EachSeedBeginsWithTheEncoderOfThatSeed) {
               AllOf(HasSubstr("seed 3"), HasSubstr("seeds 0 to 2"), HasSubstr("--seeds 3")));
   const ComparisonOptions options = small_classification(home_.path());
   for (const CellPlan& plan : plan_variants(options, {scheme_variant("mha")})) {
-    const Cell cell = run_fine_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
+    const Cell cell = run_fine_tuned_cell(plan, place_in(home_.path(), plan), at::kCPU, silent_, kNeverStop);
     EXPECT_EQ(cell.encoder_seed, plan.key.seed);
     EXPECT_EQ(finished_cell(home_.path(), plan.key)->encoder_seed, plan.key.seed);
   }

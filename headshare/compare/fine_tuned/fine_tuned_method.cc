@@ -2,12 +2,13 @@
 // pair, regress.
 
 #include <algorithm>
+#include <map>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/files/output_mark.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/output_mark.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/compare/fine_tuned/benchmark.h"
@@ -83,6 +84,15 @@ std::vector<Variant> with_encoder(std::vector<Variant> variants, const EncoderSe
   return variants;
 }
 
+VariantsByGate gates_of(const std::vector<Variant>& variants, const EncoderSet& encoders) {
+  VariantsByGate gates;
+  for (const Variant& one : variants) {
+    const ModelOptions model = read_options(first_encoder(encoders, one.name));
+    gates[gate_name(model.as<EncoderOptions>().attention)].push_back(one.name);
+  }
+  return gates;
+}
+
 // Returns the call that trains the encoders of `call`, or goes on with it; there may be more variants than before.
 ComparisonCall pre_training_call(const ComparisonCall& call, ComparisonHost& host) {
   const fs::path own = call.out / kEncoders;
@@ -122,9 +132,8 @@ double unfinished_seconds(const std::vector<CellPlan>& plans, const fs::path& ho
                           const std::vector<BenchmarkTask>& tasks) {
   double cell = 0;
   for (const BenchmarkTask& task : tasks) cell += task.training_seconds;
-  const auto left = std::count_if(plans.begin(), plans.end(), [&](const CellPlan& plan) {
-    return home.empty() || !fs::exists(cell_home(home, plan.key) / "cell.json");
-  });
+  const auto left = std::count_if(plans.begin(), plans.end(),
+                                  [&](const CellPlan& plan) { return home.empty() || !is_finished(home, plan.key); });
   return cell * static_cast<double>(left);
 }
 
@@ -159,6 +168,14 @@ ComparisonOptions with_encoders(const ComparisonCall& call) {
   return options;
 }
 
+using Fingerprints = std::map<std::string, std::string>;  // by task
+
+Fingerprints fingerprints_of(const std::vector<BenchmarkTask>& tasks) {
+  Fingerprints found;
+  for (const BenchmarkTask& task : tasks) found[task.name] = task.fingerprint;
+  return found;
+}
+
 // PreparedFineTuning is a comparison whose encoders exist.
 class PreparedFineTuning : public PreparedComparison {
  public:
@@ -177,7 +194,9 @@ class PreparedFineTuning : public PreparedComparison {
                         .device = device,
                         .timed = true});
     say_notes(tasks);
+    note_data(there, tasks, device);
     subject_ = benchmark_subject(options_, tasks, encoders_);
+    subject_.add_sentence(gate_sentence(gates_of(there, encoders_)));
     first_ = plan_variants(options_, variants_);
     forecast_ = with_added_seeds({.data = subject_.data,
                                   .models = first_.size(),
@@ -189,9 +208,15 @@ class PreparedFineTuning : public PreparedComparison {
   const Forecast& forecast() const override { return forecast_; }
   std::vector<Variant> variants() const override { return variants_; }
   std::vector<CellPlan> cells(const ComparisonOptions& options) const override {
-    ComparisonOptions cells = options_;
-    cells.seeds = options.seeds;
-    return plan_variants(cells, variants_);
+    ComparisonOptions with_seeds = options_;
+    with_seeds.seeds = options.seeds;
+    std::vector<CellPlan> cells = plan_variants(with_seeds, variants_);
+    for (CellPlan& cell : cells) {
+      const auto data = data_.find(cell.key.variant);
+      if (data != data_.end()) cell.data = data->second;
+      note_encoder(&cell);
+    }
+    return cells;
   }
   // The steps of fine-tuning are equal, even if time was made equal for the encoders.
   std::string match() const override {
@@ -201,11 +226,36 @@ class PreparedFineTuning : public PreparedComparison {
   void check_finished(const ComparisonCall& call) const override { note_finished(first_, encoders_, call.out); }
 
  private:
+  // Notes what the cells of each variant read: its encoders' tokenizer makes rows of the text.
+  void note_data(const std::vector<Variant>& there, const std::vector<BenchmarkTask>& tasks, c10::Device device) {
+    std::map<std::string, Fingerprints> read;  // by the tokenizer
+    for (const Variant& one : there) {
+      const fs::path encoder = first_encoder(encoders_, one.name);
+      const std::string tokenizer = fingerprint(*load_tokenizer(encoder));
+      if (read.empty()) read[tokenizer] = fingerprints_of(tasks);  // with the first one's
+      if (!read.contains(tokenizer)) {
+        read[tokenizer] = fingerprints_of(
+            read_benchmark({.options = options_, .encoder = load_encoder_model(encoder), .device = device}));
+      }
+      data_[one.name] = read[tokenizer];
+    }
+  }
+
+  void note_encoder(CellPlan* cell) const {
+    const auto encoder = encoders_.checkpoints.find({cell->key.variant, encoder_seed(encoders_, cell->key.seed)});
+    if (encoder == encoders_.checkpoints.end()) return;  // the cell fails and says why there is none
+    std::string& weights = weights_[encoder->second];
+    if (weights.empty()) weights = weights_fingerprint(encoder->second);
+    cell->data[kEncoderWeights] = weights;
+  }
+
   EncoderSet encoders_;
   ComparisonOptions options_;  // the options of the cells
   std::vector<Variant> variants_;
   bool has_begun_;
-  std::vector<CellPlan> first_;  // the cells of the first seeds
+  std::map<std::string, Fingerprints> data_;         // by the variant
+  mutable std::map<fs::path, std::string> weights_;  // the fingerprints that were computed, by the checkpoint
+  std::vector<CellPlan> first_;                      // the cells of the first seeds
   Subject subject_;
   Forecast forecast_;
 };
@@ -246,6 +296,9 @@ Forecast forecast_with_pre_training(const ComparisonCall& call, ComparisonHost& 
 class FineTunedMethod : public ComparisonMethod {
  public:
   std::string unit() const override { return "examples/s"; }
+  int64_t accumulation(const ComparisonOptions& options) const override {
+    return options.own<BenchmarkOptions>().tuning.accumulation;
+  }
 
   void check(const ComparisonOptions& options) const override {
     check_pre_training(options);
@@ -291,9 +344,9 @@ class FineTunedMethod : public ComparisonMethod {
     return std::make_unique<PreparedFineTuning>(call, std::move(encoders), device, /*has_begun=*/!trained);
   }
 
-  Cell run_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+  Cell run_cell(const CellPlan& plan, const CellPlace& place, c10::Device device, Observer& observer,
                 const std::function<bool()>& stop_requested) const override {
-    return run_fine_tuned_cell(plan, home, device, observer, stop_requested);
+    return run_fine_tuned_cell(plan, place, device, observer, stop_requested);
   }
 };
 

@@ -1,15 +1,18 @@
 // This method trains models from the beginning.
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/cell_time.h"
 #include "headshare/compare/comparison.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/compare/measure.h"
 #include "headshare/compare/method.h"
+#include "headshare/compare/several_experiments.h"
 #include "headshare/compare/until_decided.h"
 #include "headshare/compare/variants.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/models/noted_weights.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
@@ -65,8 +68,8 @@ class PreparedTraining : public PreparedComparison {
     explain_left_out(call.options);
     experiment_ = read_data(call.options, kept, host);
     subject_ = experiment_->subject();
-    const std::string taught = teacher_sentence(call.options.own<TextOptions>().distillation);
-    if (!taught.empty()) subject_.sentence += (subject_.sentence.empty() ? "" : " ") + taught;
+    subject_.add_sentence(gate_sentence(planned_gates(call.options)));
+    subject_.add_sentence(teacher_sentence(call.options.own<TextOptions>().distillation));
     find_matching_steps(*experiment_, device, &call.options);
     options_ = call.options;
     first_ = plan_cells(options_, *experiment_);
@@ -81,6 +84,7 @@ class PreparedTraining : public PreparedComparison {
   std::vector<Variant> variants() const override { return chosen_variants(options_); }
   std::vector<CellPlan> cells(const ComparisonOptions& options) const override {
     std::vector<CellPlan> cells = plan_cells(options, *experiment_);
+    note_data(&cells);
     for (CellPlan& cell : cells) experiment_->share(home_, &cell.options);
     return cells;
   }
@@ -92,12 +96,34 @@ class PreparedTraining : public PreparedComparison {
   }
 
  private:
+  // Notes in each plan the data that its cell reads: that of its own tokenizer where embeddings are compared.
+  void note_data(std::vector<CellPlan>* cells) const {
+    const auto* several = dynamic_cast<const SeveralExperiments*>(experiment_.get());
+    const std::string& teacher = options_.own<TextOptions>().distillation.teacher;
+    if (!teacher_weights_) {
+      teacher_weights_ = teacher.empty() ? "" : weights_fingerprint(find_checkpoint(teacher));
+    }
+    for (CellPlan& cell : *cells) {
+      std::string data = subject_.fingerprint;
+      if (several != nullptr) {
+        const TokenizerKind kind = cell.options.own<TextOptions>().tokenizer.kind;
+        if (!fingerprints_.contains(kind)) fingerprints_[kind] = several->fingerprint(cell.options);
+        data = fingerprints_[kind];
+      }
+      if (!data.empty()) cell.data[kWholeData] = data;
+      if (!teacher_weights_->empty()) cell.data[kTeacherWeights] = *teacher_weights_;
+    }
+  }
+
   fs::path home_;
   ComparisonOptions options_;
   std::unique_ptr<Experiment> experiment_;
   Subject subject_;
   std::vector<CellPlan> first_;  // the cells of the first seeds
   Forecast forecast_;
+  // Seeds are added until a question is decided, so fingerprints of files are computed once.
+  mutable std::optional<std::string> teacher_weights_;         // a fingerprint; "" without a teacher
+  mutable std::map<TokenizerKind, std::string> fingerprints_;  // of the data, as each tokenizer cuts it
 };
 
 Outline outline_of(const ComparisonOptions& options) {
@@ -119,6 +145,7 @@ Outline outline_of(const ComparisonOptions& options) {
 class TrainedMethod : public ComparisonMethod {
  public:
   std::string unit() const override { return "tokens/s"; }
+  int64_t accumulation(const ComparisonOptions& options) const override { return options.train.accumulation; }
   void check(const ComparisonOptions& options) const override { check_references(options, chosen_variants(options)); }
   std::vector<Outline> outlines(const ComparisonOptions& options) const override { return {outline_of(options)}; }
   bool has_data(const ComparisonOptions& options) const override {
@@ -132,9 +159,9 @@ class TrainedMethod : public ComparisonMethod {
                                               ComparisonHost& host) const override {
     return std::make_unique<PreparedTraining>(call, kept, host);
   }
-  Cell run_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+  Cell run_cell(const CellPlan& plan, const CellPlace& place, c10::Device device, Observer& observer,
                 const std::function<bool()>& stop_requested) const override {
-    return headshare::run_cell(plan, *open_experiment(plan.options), home, device, observer, stop_requested);
+    return headshare::run_cell(plan, *open_experiment(plan.options), place, device, observer, stop_requested);
   }
 };
 

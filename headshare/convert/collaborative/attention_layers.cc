@@ -5,11 +5,19 @@
 
 namespace headshare {
 
-std::vector<AttentionLayer> attention_layers(const TransformerImpl& model) {
+namespace {
+
+template <class Model>
+std::vector<AttentionLayer> layers_of(const Model& model) {
   std::vector<AttentionLayer> layers;
   for (size_t i = 0; i < model.layers(); ++i) layers.push_back({layer_name(i), model.attention(i)});
   return layers;
 }
+
+}  // namespace
+
+std::vector<AttentionLayer> attention_layers(const TransformerImpl& model) { return layers_of(model); }
+std::vector<AttentionLayer> attention_layers(const VisionTransformerImpl& model) { return layers_of(model); }
 
 std::vector<AttentionLayer> attention_layers(const EncoderDecoderImpl& model) {
   std::vector<AttentionLayer> layers;

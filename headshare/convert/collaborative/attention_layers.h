@@ -9,6 +9,7 @@
 
 #include "headshare/models/encoder_decoder.h"
 #include "headshare/models/transformer.h"
+#include "headshare/models/vision.h"
 
 namespace headshare {
 
@@ -20,6 +21,7 @@ struct AttentionLayer {
 // The layers with parameters of their own. An encoder-decoder's are first its encoder's, then each decoder block's
 // self-attention and cross-attention.
 std::vector<AttentionLayer> attention_layers(const TransformerImpl& model);
+std::vector<AttentionLayer> attention_layers(const VisionTransformerImpl& model);
 std::vector<AttentionLayer> attention_layers(const EncoderDecoderImpl& model);
 
 // The attention of a model; of an encoder-decoder, whose sites may differ, that of its encoder.

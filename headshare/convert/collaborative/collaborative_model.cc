@@ -234,4 +234,11 @@ EncoderDecoder to_collaborative(const EncoderDecoder& source, const Collaborativ
   return CollaborativeConversion<EncoderDecoder>(source, options, observer).run(report);
 }
 
+VisionTransformer to_collaborative(const VisionTransformer& source, const CollaborativeHeadsOptions& options,
+                                   const ConversionObserver& observer, CollaborativeHeadsReport* report) {
+  const at::NoGradGuard no_grad;
+  HS_DCHECK(!options.sample.defined());
+  return CollaborativeConversion<VisionTransformer>(source, options, observer).run(report);
+}
+
 }  // namespace headshare

@@ -55,4 +55,8 @@ Encoder to_collaborative(const Encoder& source, const CollaborativeHeadsOptions&
 EncoderDecoder to_collaborative(const EncoderDecoder& source, const CollaborativeHeadsOptions& options,
                                 const ConversionObserver& observer, CollaborativeHeadsReport* report);
 
+// The same of a vision transformer, by its weights alone.
+VisionTransformer to_collaborative(const VisionTransformer& source, const CollaborativeHeadsOptions& options,
+                                   const ConversionObserver& observer, CollaborativeHeadsReport* report);
+
 }  // namespace headshare

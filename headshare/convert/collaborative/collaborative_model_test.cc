@@ -6,6 +6,8 @@
 #include "headshare/attention/collaborative.h"
 #include "headshare/base/testing.h"
 #include "headshare/convert/collaborative/widths.h"
+#include "headshare/convert/exact/exact_model.h"
+#include "headshare/convert/shared_heads/shared_heads_model.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/testing.h"
 
@@ -32,6 +34,10 @@ std::vector<Case> cases() {
       }
     }
   }
+  DecoderOptions scaled = small_options("mha", PositionKind::kRotary);
+  scaled.attention.rotary_scaling = {
+      .kind = RotaryScalingKind::kYarn, .factor = 4, .original_context = 16, .attention_factor = 1.5};
+  all.push_back({"scaled_rotation", scaled});
   DecoderOptions narrow = small_options("mha");
   narrow.attention.key_width = 8;
   narrow.attention.scale = 0.7;
@@ -196,6 +202,38 @@ TEST(CollaborativeModel, EncoderDecodersBecomeNarrower) {
   source->decoder()->block(1)->cross_attention->scheme().named_parameters()["key.weight"][0][0] = std::nan("");
   EXPECT_THAT(error_message([&] { to_collaborative(source, {.width = {.key_width = 8}}, nullptr, &report); }),
               HasSubstr("cross-attention layer 2: 1 of 256 values of key.weight"));
+}
+
+// Images of 8 x 8 pixels in 4 patches; the full key width computes the same, a narrower one about that.
+TEST(CollaborativeModel, VisionTransformersAreConvertedByTheirWeights) {
+  VisionOptions options;
+  options.layers = 2;
+  options.attention.d_model = 16;
+  options.attention.heads = 4;
+  options.image_size = 8;
+  options.patch_size = 4;
+  options.classes = 5;
+  VisionTransformer source(resolve(options));
+  randomise(*source);
+  source->eval();
+  const at::NoGradGuard no_grad;
+  const Tensor pixels = random_tensor({3, 3, 8, 8}, 4, at::kFloat, 1), before = source->scores(pixels);
+  CollaborativeHeadsReport report;
+  const VisionTransformer whole = to_collaborative(source, {.width = {.key_width = 16}}, nullptr, &report);
+  EXPECT_LT((whole->scores(pixels) - before).abs().max().item<double>(), 1e-3 * before.abs().max().item<double>());
+  const VisionTransformer narrow = to_collaborative(source, {.width = {.mean_key_width = 8}}, nullptr, &report);
+  EXPECT_EQ(report.layers.size(), 4u);
+  EXPECT_LT(measure(narrow->options()).attention_parameters, measure(whole->options()).attention_parameters);
+  EXPECT_TRUE(narrow->scores(pixels).isfinite().all().item<bool>());
+  SharedHeadsReport shared;
+  const VisionTransformer one_key = to_shared(source, {.to = {.scheme = "mqa"}}, nullptr, &shared);
+  EXPECT_EQ(one_key->options().attention.scheme, "mqa");
+  const AnyModel original{.options = source->options(), .module = source.ptr()};
+  ExactReport folded;
+  const AnyModel back =
+      fold_exactly({.options = one_key->options(), .module = one_key.ptr()}, {.scheme = "mha"}, false, &folded);
+  EXPECT_LT(folded.in_double, 1e-12);
+  EXPECT_GT(relative_change(original, back), 1e-3);  // mqa is no exact form of heads apart
 }
 
 TEST(CollaborativeModel, WidthsMayDifferAndAreKept) {

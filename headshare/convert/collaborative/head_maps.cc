@@ -14,11 +14,17 @@ void check_values(const Scheme& scheme, const std::string& layer) {
   check_finite(tensors, layer);
 }
 
-void check_has_heads(const AttentionOptions& options, const std::string& layer) {
-  HS_CHECK(!options.qk_norm, layer,
-           ": a model with normed queries and keys (qk-norm) has no query and key maps: the norm stands "
-           "between the projection and the comparison");
+void check_has_outputs(const AttentionOptions& options, const std::string& layer) {
+  HS_CHECK(options.gate == OutputGate::kNone, layer,
+           ": an output gate (output-gate) multiplies the elements of each head, which a conversion would mix");
+  HS_CHECK(!options.sinks, layer, ": attention sinks (attention-sinks) weigh the biases that a conversion moves");
+}
+
+void check_all_there(const AttentionOptions& options, const std::string& layer) {
   HS_CHECK(options.scheme != "sha", layer, ": the heads of sha are one head, which leaves nothing to share");
+  HS_CHECK(!options.rotary_dimensions, layer, ": rotary positions turn only ", *options.rotary_dimensions,
+           " dimensions of each head (rotary-dimensions), and heads are compared and "
+           "converted as if they turn as a whole; exact folds (--exact) keep such rotations");
 }
 
 // The rows of 0 and of each unit vector: [1 + E, 1, E].
@@ -46,17 +52,41 @@ void read_output(const Scheme& scheme, const Posed& posed, HeadMaps* maps) {
 
 }  // namespace
 
-HeadMaps head_maps(const Scheme& scheme, const std::string& layer) {
-  const at::NoGradGuard no_grad;
-  check_has_heads(scheme.options(), layer);
+std::string why_not_by_weights(const AttentionOptions& options) {
+  if (!options.qk_norm) return "";
+  return "a model with normed queries and keys (qk-norm) has no query and key maps: the norm stands between the "
+         "projection and the comparison. To have heads that share, train a model of the scheme, with this one as its "
+         "--teacher";
+}
+
+void check_comparable(const Scheme& scheme, const std::string& layer) {
+  check_all_there(scheme.options(), layer);
+  check_has_outputs(scheme.options(), layer);
   check_values(scheme, layer);
-  const std::shared_ptr<Scheme> exact = in_double(scheme);
+}
+
+HeadMaps head_maps(const Scheme& scheme, const std::string& layer) {
+  check_all_there(scheme.options(), layer);
+  return repeated_head_maps(scheme, layer);
+}
+
+HeadMaps repeated_head_maps(const Scheme& scheme, const std::string& layer) {
+  const at::NoGradGuard no_grad;
+  const std::string reason = why_not_by_weights(scheme.options());
+  HS_CHECK(reason.empty(), layer, ": ", reason);
+  check_has_outputs(scheme.options(), layer);
+  check_values(scheme, layer);
+  AttentionOptions unscaled = scheme.options();
+  // The factor on cosines stays out of the maps, because the result multiplies by it again.
+  unscaled.rotary_scaling = {};
+  const std::shared_ptr<Scheme> exact = in_double(scheme, unscaled);
   const int64_t H = scheme.options().heads;
   const Tensor rows = unit_rows(scheme.options().d_model);
   // Position 0, where nothing is turned.
   const Posed posed = exact->posed(exact->project_queries(rows, 0), exact->remember(rows, 0), Form::kManyQueries);
   const HeadProblem& problem = posed.problem;
-  HS_CHECK(problem.heads == H && problem.value.size(3) == *scheme.options().head_width, layer, ": the heads of ",
+  const bool has_all = problem.heads == H || problem.heads == 1;
+  HS_CHECK(has_all && problem.value.size(3) == *scheme.options().head_width, layer, ": the heads of ",
            scheme.options().scheme, " read whole hidden states and cannot be taken apart");
   HeadMaps maps;
   std::tie(maps.query, maps.query_bias) = matrix_and_offset(problem.query.squeeze(2), H);

@@ -16,11 +16,6 @@ constexpr double kFloor = 1e-3;
 // Variance below this share of the inputs' mean square is what rounding leaves.
 constexpr double kRounding = 1e-13;
 
-// [H, E, Dk] -> [F, H, E, Dk / 2 F], complex: a problem for each of F frequencies.
-Tensor by_frequency(const Tensor& maps, int64_t F) {
-  return as_complex(maps).view({maps.size(0), maps.size(1), -1, F}).permute({3, 0, 1, 2}).contiguous();
-}
-
 // W with W^T W = `second`, and a little more of every direction. `size`: the mean square of the inputs.
 Tensor solvable_root(const Tensor& second, double size) {
   const int64_t E = second.size(0);

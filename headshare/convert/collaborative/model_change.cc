@@ -207,5 +207,8 @@ void copy_all_but_attention(const Encoder& source, const Encoder& target) { copy
 void copy_all_but_attention(const EncoderDecoder& source, const EncoderDecoder& target) {
   copy_the_rest(source, target);
 }
+void copy_all_but_attention(const VisionTransformer& source, const VisionTransformer& target) {
+  copy_the_rest(source, target);
+}
 
 }  // namespace headshare

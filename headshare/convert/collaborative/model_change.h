@@ -107,9 +107,11 @@ void report_changes(const Model& source, const Model& target, const Tensor& samp
 void copy_all_but_attention(const Decoder& source, const Decoder& target);
 void copy_all_but_attention(const Encoder& source, const Encoder& target);
 void copy_all_but_attention(const EncoderDecoder& source, const EncoderDecoder& target);
+void copy_all_but_attention(const VisionTransformer& source, const VisionTransformer& target);
 
-// True for models whose conversions take a sample text: an encoder-decoder would need pairs.
+// True for models whose conversions take a sample text: an encoder-decoder would need pairs, a vision transformer
+// images.
 template <class Model>
-inline constexpr bool kReadsSamples = !std::is_same_v<Model, EncoderDecoder>;
+inline constexpr bool kReadsSamples = std::is_same_v<Model, Decoder> || std::is_same_v<Model, Encoder>;
 
 }  // namespace headshare

@@ -9,6 +9,10 @@ Tensor as_complex(const Tensor& maps) {
   return at::complex(maps.slice(-1, 0, half).contiguous(), maps.slice(-1, half).contiguous());
 }
 
+Tensor by_frequency(const Tensor& maps, int64_t F) {
+  return as_complex(maps).view({maps.size(0), maps.size(1), -1, F}).permute({3, 0, 1, 2}).contiguous();
+}
+
 Tensor as_pairs_of_columns(const Tensor& turning) { return at::cat({at::real(turning), at::imag(turning)}, -1); }
 
 Tensor as_real_maps(const Tensor& slices) {

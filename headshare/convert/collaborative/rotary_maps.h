@@ -11,6 +11,9 @@ using at::Tensor;
 Tensor as_complex(const Tensor& maps);
 Tensor as_pairs_of_columns(const Tensor& turning);
 
+// [H, E, Dk] -> [F, H, E, Dk / 2 F], complex: a problem for each of F frequencies.
+Tensor by_frequency(const Tensor& maps, int64_t F);
+
 // Slices' maps [F, n, E, r] as those of n heads: complex, with r = 1, [n, E, 2 F]; real, with F = 1, [n, E, r].
 Tensor as_real_maps(const Tensor& slices);
 

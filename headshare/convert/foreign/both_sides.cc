@@ -1,7 +1,7 @@
 #include "headshare/convert/foreign/both_sides.h"
 
-#include "headshare/base/damaged_file.h"
 #include "headshare/base/error.h"
+#include "headshare/base/files/damaged_file.h"
 #include "headshare/base/notice.h"
 #include "headshare/text/text_borders.h"
 #include "headshare/text/tokenizer_file.h"

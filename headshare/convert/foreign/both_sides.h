@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/memory.h"
 #include "headshare/data/line_reader.h"
 #include "headshare/models/checkpoint.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/finite.h"
 

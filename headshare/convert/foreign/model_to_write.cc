@@ -8,15 +8,6 @@
 namespace headshare {
 namespace {
 
-// The tokenizers as they stand in the checkpoint; the source's is the target's where it has none of its own.
-TokenizerPair tokenizers_of(const fs::path& checkpoint) {
-  TokenizerPair pair;
-  if (const fs::path file = checkpoint / "tokenizer.json"; fs::exists(file)) pair.target = load_tokenizer(file);
-  pair.source = pair.target;
-  if (const fs::path file = checkpoint / "source_tokenizer.json"; fs::exists(file)) pair.source = load_tokenizer(file);
-  return pair;
-}
-
 ModelToWrite closed_model(const fs::path& checkpoint, const std::vector<std::string>& words) {
   const LoadedEncoder loaded = load_encoder_model(checkpoint);
   const Encoder closed = close_vocabulary(loaded.model, *loaded.tokenizer, words);
@@ -27,6 +18,14 @@ ModelToWrite closed_model(const fs::path& checkpoint, const std::vector<std::str
 }
 
 }  // namespace
+
+TokenizerPair tokenizers_in(const fs::path& checkpoint) {
+  TokenizerPair pair;
+  if (const fs::path file = checkpoint / "tokenizer.json"; fs::exists(file)) pair.target = load_tokenizer(file);
+  pair.source = pair.target;
+  if (const fs::path file = checkpoint / "source_tokenizer.json"; fs::exists(file)) pair.source = load_tokenizer(file);
+  return pair;
+}
 
 ModelOptions options_to_write(const fs::path& checkpoint, const std::vector<std::string>& words) {
   const ModelOptions options = read_options(checkpoint);
@@ -40,7 +39,7 @@ ModelOptions options_to_write(const fs::path& checkpoint, const std::vector<std:
 ModelToWrite model_to_write(const fs::path& checkpoint, const std::vector<std::string>& words) {
   if (!words.empty()) return closed_model(checkpoint, words);
   const AnyModel model = load_any_model(checkpoint);
-  return {.options = model.options, .tensors = model_tensors(*model.module), .tokenizers = tokenizers_of(checkpoint)};
+  return {.options = model.options, .tensors = model_tensors(*model.module), .tokenizers = tokenizers_in(checkpoint)};
 }
 
 void check_writable_values(const ModelToWrite& model, const std::string& tensor) {

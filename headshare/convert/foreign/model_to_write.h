@@ -17,6 +17,9 @@ struct ModelToWrite {
   std::vector<std::string> words = {};
 };
 
+// The tokenizers as they stand in a checkpoint; the source's is the target's where it has none of its own.
+TokenizerPair tokenizers_in(const fs::path& checkpoint);
+
 // The options of the model that model_to_write() gives, from config.json alone. Throws Error for words where the model
 // has a vocabulary.
 ModelOptions options_to_write(const fs::path& checkpoint, const std::vector<std::string>& words);

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
 
 namespace headshare {
 namespace {
@@ -76,6 +76,10 @@ EncoderDecoderOptions resolve_read(const HfConfig& config, const EncoderDecoderO
   return resolve_or_name(config, options);
 }
 
+VisionOptions resolve_read(const HfConfig& config, const VisionOptions& options) {
+  return resolve_or_name(config, options);
+}
+
 ActivationKind read_activation(const HfConfig& config, const std::string& key, ActivationKind otherwise) {
   static const std::map<std::string, ActivationKind> kKnown = {{"gelu_new", ActivationKind::kGeluTanh},
                                                                {"gelu_pytorch_tanh", ActivationKind::kGeluTanh},
@@ -105,6 +109,11 @@ void refuse_other_classes(const HfConfig& config, const std::vector<std::string>
                         ", which headshare cannot reproduce", did_you_mean(*name, known), "; it reads ", list,
                         ". To convert the model without its head, save that with transformers: "
                         "AutoModel.from_pretrained(DIR).save_pretrained(NEW_DIR)"));
+}
+
+std::string why_not_causal(const HfConfig& config) {
+  if (config.flag("is_causal", true)) return "";
+  return config.config_key("is_causal") + " is false; headshare's decoders attend to what came before";
 }
 
 void refuse_what_we_lack(const HfConfig& config) {

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/models/encoder_decoder_options.h"
 #include "headshare/models/model_kind.h"
+#include "headshare/models/vision_options.h"
 
 namespace headshare {
 
@@ -54,12 +55,16 @@ void read_keys(const HfConfig& config, const std::vector<HfKey>& keys, Fields op
 DecoderOptions resolve_read(const HfConfig& config, const DecoderOptions& options);
 EncoderOptions resolve_read(const HfConfig& config, const EncoderOptions& options);
 EncoderDecoderOptions resolve_read(const HfConfig& config, const EncoderDecoderOptions& options);
+VisionOptions resolve_read(const HfConfig& config, const VisionOptions& options);
 
 // The value of a configuration's activation key, by the names transformers gives them; null is `otherwise`.
 ActivationKind read_activation(const HfConfig& config, const std::string& key, ActivationKind otherwise);
 
 // Throws Error when config.json names a class that is not among `known`: it may compute something else.
 void refuse_other_classes(const HfConfig& config, const std::vector<std::string>& known);
+
+// Says why no decoder of ours attends as the configuration asks for ("is_causal is false; ..."); "" where one does.
+std::string why_not_causal(const HfConfig& config);
 
 // Throws Error for what no model of ours has: cross-attention, quantised weights, pruned heads.
 void refuse_what_we_lack(const HfConfig& config);

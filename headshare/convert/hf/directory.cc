@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
-#include "headshare/convert/hf/hashformer.h"
+#include "headshare/convert/hf/families/hashformer.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {

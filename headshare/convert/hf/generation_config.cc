@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 namespace {
@@ -14,6 +14,10 @@ namespace {
 std::string counted_tensors(size_t tensors) { return join_text(tensors, tensors == 1 ? " tensor is" : " tensors are"); }
 
 }  // namespace
+
+std::function<std::string(const std::string&)> without_prefix(const std::string& prefix) {
+  return [prefix](const std::string& full) { return full.starts_with(prefix) ? full.substr(prefix.size()) : full; };
+}
 
 HfMapping::HfMapping(std::shared_ptr<const HfDirectory> directory,
                      const std::function<std::string(const std::string&)>& plain_name)
@@ -52,13 +56,13 @@ std::string HfMapping::take(const std::string& name, const std::vector<int64_t>&
 }
 
 std::string HfMapping::copy_tied(const std::vector<std::string>& names, const std::vector<int64_t>& shape,
-                                 const std::string& target) {
+                                 const Made& ours) {
   const auto is_here = [&](const std::string& name) { return has(name); };
   const auto found = std::find_if(names.begin(), names.end(), is_here);
   const std::vector<std::string> copies(names.begin() + 1, names.end());
   const std::string advice = copies.empty() ? "" : "; nor is there a copy of it, " + list_text(copies, "or");
   const std::string full = take(found == names.end() ? names.front() : *found, shape, advice);
-  add(full, "", target, [from = directory_, full] { return from->read(full); });
+  add(full, ours.taken, ours.target, [from = directory_, full, made = ours.made] { return made(from->read(full)); });
   for (const std::string& name : names) leave_out_copy(name, shape, full);
   return full;
 }

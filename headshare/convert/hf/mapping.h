@@ -16,6 +16,9 @@ namespace headshare {
 inline constexpr const char* kUntiedAdvice =
     "; config.json says that it is not the embedding: if it is, set tie_word_embeddings to true there";
 
+// Gives the names without a prefix that some checkpoints have: that of the model within its output layer.
+std::function<std::string(const std::string&)> without_prefix(const std::string& prefix);
+
 class HfMapping {
  public:
   // `plain_name` gives the names by which tensors are asked for: without the prefix that some checkpoints have. Throws
@@ -35,10 +38,13 @@ class HfMapping {
   // finish(), which knows what was there instead, refuses it, with `advice` (a sentence that goes on: "; ...").
   std::string take(const std::string& name, const std::vector<int64_t>& shape, const std::string& advice = "");
 
-  // Ours is the one tensor that stands under some of these names; the first one counts, and the others must be equal.
-  // Returns the full name of that.
-  std::string copy_tied(const std::vector<std::string>& names, const std::vector<int64_t>& shape,
-                        const std::string& target);
+  // Ours is made from the one tensor that stands under some of these names; the first one counts, and the others must
+  // be equal. Returns the full name of that.
+  struct Made {
+    std::string target, taken;  // as in MappedTensor
+    std::function<Tensor(const Tensor&)> made;
+  };
+  std::string copy_tied(const std::vector<std::string>& names, const std::vector<int64_t>& shape, const Made& ours);
 
   // Ours is made from the tensor that take() gave; `taken` says how.
   void add(const std::string& full, const std::string& taken, const std::string& target, std::function<Tensor()> read);

@@ -13,10 +13,12 @@
 
 namespace headshare {
 
-// A directory has two files with this content.
+// A directory has files with this content.
 struct HfContent {
-  nlohmann::json config;
-  NamedTensors tensors;
+  nlohmann::json config = {};
+  NamedTensors tensors = {};
+  nlohmann::json generation = {};    // generation_config.json; null: there is none
+  nlohmann::json preprocessor = {};  // preprocessor_config.json, likewise
 };
 
 struct HfModelType {
@@ -31,9 +33,15 @@ struct HfModelType {
   // what such a model costs is known.
   ForeignModel (*open)(const std::shared_ptr<const HfDirectory>& directory) = nullptr;
 
+  // Reads a directory that content() filled, for checks; null: open() does.
+  ForeignModel (*read_back)(const std::shared_ptr<const HfDirectory>& directory) = nullptr;
+
   // The sentences say what keeps a model of the row's kind out of such tensors, and name the option and the way out;
   // none where the model has a place there. Null: no model is written as this type.
   std::vector<std::string> (*objections)(const ModelOptions& options) = nullptr;
+
+  // Another row holds whatever this one does: it is written only where it is asked for by its name.
+  bool only_by_name = false;
 
   // The files of a model that objections() has none against. transformers computes the same from them.
   HfContent (*content)(const ModelToWrite& model) = nullptr;

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/convert/hf/model_types.h"
 
 namespace headshare {
@@ -23,7 +23,7 @@ HfShape read_hf_shape(const fs::path& path) {
   const fs::path file = directory ? path / "config.json" : path;
   HS_CHECK(path_exists(file), path.string(), " has no config.json: it is not the directory of a model");
   const HfConfig config(file);
-  const nlohmann::json& value = config.value("model_type");
+  const nlohmann::json value = model_type_of(config);
   const std::string where = config.config_key("model_type");
   const std::vector<std::string> known = shape_types();
   HS_CHECK(!value.is_null(), where, " is missing: this is not the configuration of a Hugging Face model; known are ",
@@ -32,8 +32,9 @@ HfShape read_hf_shape(const fs::path& path) {
   for (const HfModelType& type : hf_model_types()) {
     if (type.name == name) return type.shape(config, name);
   }
-  throw Error(
-      join_text(where, " is ", brief_text(name), did_you_mean(name, known), "; headshare knows ", list_text(known)));
+  const std::string reason = why_type_is_missing(name);
+  throw Error(join_text(where, " is ", brief_text(name), reason.empty() ? did_you_mean(name, known) : reason,
+                        "; headshare knows ", list_text(known)));
 }
 
 }  // namespace headshare

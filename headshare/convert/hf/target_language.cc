@@ -1,7 +1,7 @@
 #include "headshare/convert/hf/target_language.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/convert/hf/generation_config.h"
 #include "headshare/text/hf/hf_tokenizer_config.h"
 

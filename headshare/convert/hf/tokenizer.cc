@@ -38,7 +38,9 @@ nlohmann::json config_of(const ModelToWrite& model) {
 }  // namespace
 
 void write_hf_tokenizer(const fs::path& directory, const ModelToWrite& model) {
-  HS_CHECK(model.tokenizers.joint(), "the model has a tokenizer for each side, and tokenizer.json holds one");
+  HS_CHECK(model.tokenizers.joint(),
+           "the model has a tokenizer for each side, and tokenizer.json holds one; move "
+           "both out of the checkpoint to write the model without them");
   const nlohmann::json content =
       model.words.empty() ? hf_json(*model.tokenizers.target) : hf_json_from_words(model.words);
   write_file(directory / "tokenizer.json", content.dump());

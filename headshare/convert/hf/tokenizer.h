@@ -1,7 +1,7 @@
 // A tokenizer as Hugging Face transformers reads it.
 #pragma once
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/convert/foreign/model_to_write.h"
 
 namespace headshare {

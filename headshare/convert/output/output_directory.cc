@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "headshare/base/error.h"
-#include "headshare/base/unfinished.h"
+#include "headshare/base/files/unfinished.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/made_directories.h"
-#include "headshare/base/output_file.h"
+#include "headshare/base/files/made_directories.h"
+#include "headshare/base/files/output_file.h"
 
 namespace headshare {
 

@@ -2,10 +2,10 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/base/record_list.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/convert/shared_heads/conversions.h"
 
 namespace headshare {

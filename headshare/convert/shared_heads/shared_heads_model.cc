@@ -119,4 +119,11 @@ EncoderDecoder to_shared(const EncoderDecoder& source, const SharedHeadsOptions&
   return SharedHeadsConversion<EncoderDecoder>(source, options, observer).run(report);
 }
 
+VisionTransformer to_shared(const VisionTransformer& source, const SharedHeadsOptions& options,
+                            const ConversionObserver& observer, SharedHeadsReport* report) {
+  const at::NoGradGuard no_grad;
+  HS_DCHECK(!options.sample.defined());
+  return SharedHeadsConversion<VisionTransformer>(source, options, observer).run(report);
+}
+
 }  // namespace headshare

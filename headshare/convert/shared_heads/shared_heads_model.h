@@ -38,5 +38,8 @@ Encoder to_shared(const Encoder& source, const SharedHeadsOptions& options, cons
 // The same for all three sites of an encoder-decoder; there is no sample.
 EncoderDecoder to_shared(const EncoderDecoder& source, const SharedHeadsOptions& options,
                          const ConversionObserver& observer, SharedHeadsReport* report);
+// The same of a vision transformer, by its weights alone.
+VisionTransformer to_shared(const VisionTransformer& source, const SharedHeadsOptions& options,
+                            const ConversionObserver& observer, SharedHeadsReport* report);
 
 }  // namespace headshare

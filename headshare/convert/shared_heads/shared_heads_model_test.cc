@@ -77,8 +77,24 @@ TEST_P(ToShared, KeepsWhatIsSharedAlready) {
   expect_counted(target);
 }
 
+// A factor on cosines is not multiplied into the maps.
+TEST(SharedHeadsModel, ScaledRotationsAreKept) {
+  for (const std::string scheme : {"mqa", "mhe_add", "mhe_mul", "skv"}) {
+    DecoderOptions options = small_options(scheme, PositionKind::kRotary);
+    options.attention.rotary_scaling = {
+        .kind = RotaryScalingKind::kYarn, .factor = 4, .original_context = 16, .attention_factor = 1.5};
+    const Decoder source = small_decoder(options);
+    randomise(*source);
+    SharedHeadsReport report;
+    const Decoder target = shared(source, {.to = {.scheme = scheme}}, &report);
+    EXPECT_LT(largest_difference(logits(source), logits(target)), 1e-3) << scheme;
+    EXPECT_EQ(target->options().attention.rotary_scaling, options.attention.rotary_scaling) << scheme;
+  }
+}
+
 // With heads that are alike nothing is lost; what each site had in common is kept.
 TEST_P(ToShared, ConvertsEncoderDecoders) {
+  if (GetParam().biases) return;  // these models are the same with either value
   SharedHeadsReport report;
   SharedHeadsOptions options;
   options.to.scheme = GetParam().scheme;
@@ -353,6 +369,11 @@ TEST(SharedHeadsModel, WhatCannotBeIsRefused) {
   says("mqa has no size that can be chosen; leave 2 out", "mha", learned, SharedScheme{"mqa", 2});
   says("one head", "sha", learned, SharedScheme{"mqa"});
   says("qk-norm", "mha", learned, SharedScheme{"mqa"}, [](DecoderOptions* o) { o->attention.qk_norm = true; });
+  says("output-gate", "mha", learned, SharedScheme{"mqa"},
+       [](DecoderOptions* o) { o->attention.gate = OutputGate::kHead; });
+  says("attention-sinks", "mha", learned, SharedScheme{"mqa"}, [](DecoderOptions* o) { o->attention.sinks = true; });
+  says("rotary-dimensions", "mha", PositionKind::kRotary, SharedScheme{"mqa"},
+       [](DecoderOptions* o) { o->attention.rotary_dimensions = 2; });
   const auto narrow = [](DecoderOptions* o) { o->attention.key_width = 8; };
   says("cannot be pooled", "mha", learned, SharedScheme{"mqa", {}, Pooling::kMean}, narrow);
   says("convert the model that it was made from", "collaborative", PositionKind::kRotary, SharedScheme{"mqa"},

@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/base/number.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/number.h"
 #include "headshare/metrics/translation/words.h"
 
 namespace headshare {

@@ -1,7 +1,7 @@
 #include "headshare/data/benchmarks/json_lines.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 
 namespace headshare {
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/number.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/strings/number.h"
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/benchmarks/superglue.h"

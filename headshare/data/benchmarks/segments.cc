@@ -1,7 +1,7 @@
 #include "headshare/data/benchmarks/segments.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/data/line_reader.h"
 #include "headshare/metrics/translation/words.h"
 

@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/data/benchmarks/json_members.h"
 #include "headshare/data/byte_stream.h"
 #include "headshare/text/unicode/code_points.h"

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/benchmarks/task_list.h"

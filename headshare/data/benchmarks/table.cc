@@ -4,9 +4,9 @@
 #include <set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/data/benchmarks/json_lines.h"
 
 namespace headshare {

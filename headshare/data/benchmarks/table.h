@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/data/line_reader.h"
 
 namespace headshare {

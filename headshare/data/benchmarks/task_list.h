@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/data/benchmarks/table.h"
 #include "headshare/metrics/metric.h"
 

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/rng.h"
+#include "headshare/base/shuffle.h"
 
 namespace headshare {
 namespace {
@@ -18,12 +19,6 @@ constexpr int64_t kPoolBatches = 100;
 constexpr int64_t kMostBatchTokens = int64_t{1} << 32;
 
 int64_t measure(std::span<const int32_t> side) { return static_cast<int64_t>(side.size()); }
-
-// Shuffles by Fisher-Yates.
-template <class Item>
-void shuffle(std::vector<Item>* items, Philox* random) {
-  for (size_t i = items->size(); i > 1; --i) std::swap((*items)[i - 1], (*items)[random->below(i)]);
-}
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
 #include "headshare/data/parallel/pair_data.h"
 
 namespace headshare {

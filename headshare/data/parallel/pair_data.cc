@@ -12,7 +12,7 @@ namespace {
 // Writes 29000 as "29,000".
 std::string grouped(int64_t count) {
   std::string digits = std::to_string(count);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return digits;
 }
 

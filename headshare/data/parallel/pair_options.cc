@@ -1,6 +1,6 @@
 #include "headshare/data/parallel/pair_options.h"
 
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/placeholder.h"
 
 namespace headshare {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/files/file.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/text/allowed_text.h"
 

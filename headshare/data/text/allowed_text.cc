@@ -1,7 +1,7 @@
 #include "headshare/data/text/allowed_text.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/data/repair_utf8.h"
 
 namespace headshare {

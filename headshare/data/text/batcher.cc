@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/shuffle.h"
 #include "headshare/data/text/splits.h"
 
 namespace headshare {
@@ -63,7 +64,7 @@ void Batcher::shuffle_windows(int64_t epoch) {
   permutation_.resize(static_cast<size_t>(windows_));
   std::iota(permutation_.begin(), permutation_.end(), 0);
   Philox random(stream_key(key_, static_cast<uint64_t>(epoch)));
-  for (size_t i = permutation_.size(); i > 1; --i) std::swap(permutation_[i - 1], permutation_[random.below(i)]);
+  shuffle(&permutation_, &random);
   shuffled_epoch_ = epoch;
 }
 

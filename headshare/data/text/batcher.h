@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "headshare/base/field.h"
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/field.h"
+#include "headshare/base/options/ignored_target.h"
 #include "headshare/base/rng.h"
 #include "headshare/data/text/token_data.h"
 

@@ -1,6 +1,6 @@
 #include "headshare/data/text/data_options.h"
 
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/placeholder.h"
 
 namespace headshare {
 
@@ -34,7 +34,8 @@ Fields fields(DataOptions& options) {
             kPolicies),
       field("allow-binary", &options.allow_binary, "accept NUL bytes in the text; byte tokenizers always do"),
       field("separate-documents", &options.separate_documents,
-            "put the end-of-text token, or else [SEP], if the vocabulary has one, between files and JSONL records"),
+            "put the end-of-text token, or else [SEP], if the vocabulary has one, between files and JSONL records; if "
+            "the tokenizer's files name a token that begins texts, also put it before each document"),
       or_empty(naming_directory(
           field("cache-dir", &options.cache_directory,
                 "where tokenised text is kept; empty: $HEADSHARE_CACHE, else $XDG_CACHE_HOME/headshare, else "

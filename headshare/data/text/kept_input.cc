@@ -41,11 +41,13 @@ fs::path kept_copy(const std::string& input, const fs::path& directory, std::vec
 
 }  // namespace
 
-KeptInputs::KeptInputs(const fs::path& directory, DataOptions* options) {
+KeptInputs::KeptInputs(const fs::path& directory, DataOptions* options, int64_t processes) {
   int64_t dashes = 0;
   for (auto* texts : {&options->text, &options->validation_text, &options->test_text}) {
     for (std::string& input : *texts) {
       if (!can_be_read_once(input)) continue;
+      HS_CHECK(processes == 1, input, " can be read only once, and ", processes,
+               " processes read it; write the text to a file that all of them can read");
       HS_CHECK(input != "-" || ++dashes == 1, "standard input (-) can be read only once");
       const fs::path copy = kept_copy(input, directory, &made_);
       given_.emplace_back(copy.string(), input == "-" ? "standard input" : input);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/data/text/data_options.h"
 
 namespace headshare {
@@ -19,8 +19,9 @@ inline constexpr const char* kKeptInputs = "kept-input-*";
 class KeptInputs {
  public:
   // Copies each "-" and each pipe among the texts into `directory` and puts the copy's path in its place. Throws Error
-  // for "-" given twice, and when a copy cannot be written.
-  KeptInputs(const fs::path& directory, DataOptions* options);
+  // for "-" given twice, when a copy cannot be written, and for such a text where the run has several `processes`: each
+  // reads the text.
+  KeptInputs(const fs::path& directory, DataOptions* options, int64_t processes = 1);
 
   // Deletes the copies it made, unless keep() was called: a mistake in the call leaves nothing.
   ~KeptInputs();

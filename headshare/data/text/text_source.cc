@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/files/file.h"
+#include "headshare/base/files/output_mark.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/output_mark.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/byte_order_mark.h"
 #include "headshare/data/byte_stream.h"

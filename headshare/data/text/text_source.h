@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/base/input_paths.h"
+#include "headshare/base/files/input_paths.h"
 
 namespace headshare {
 
@@ -22,7 +22,7 @@ enum class InvalidUtf8 {
 struct TextSourceOptions {
   // Each is a text file, a .jsonl file, either of them compressed as .gz, a directory (searched
   // for .txt, .text, .md, .rst and .jsonl, plain or .gz, at any depth; hidden names are skipped, and so is
-  // what headshare wrote into marked directories, base/output_mark.h), or "-" for standard input, which is
+  // what headshare wrote into marked directories, base/files/output_mark.h), or "-" for standard input, which is
   // read as text.
   std::vector<std::string> inputs = {};
   std::string jsonl_field = "text";

@@ -8,6 +8,7 @@
 #include "headshare/data/byte_stream.h"
 #include "headshare/data/hash.h"
 #include "headshare/data/text/token_storage.h"
+#include "headshare/text/text_borders.h"
 
 namespace headshare {
 namespace {
@@ -129,7 +130,8 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
   TokenFileKey key{.source = {},
                    .tokenizer = content_hash(tokenizer.to_json().dump()),
                    .vocabulary_size = tokenizer.words() != nullptr ? kOpenVocabulary : tokenizer.vocabulary_size(),
-                   .end_of_text = options.separate_documents ? document_end(tokenizer) : std::nullopt};
+                   .end_of_text = options.separate_documents ? document_end(tokenizer) : std::nullopt,
+                   .begin_of_text = options.separate_documents ? begins_texts(tokenizer) : std::nullopt};
   // Threads take turns, so that one of them does the work; processes write separate temporary files.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -137,8 +139,9 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
 
   const std::string times = file_times(source);
   key.source = hash_source(source, reading, progress);
+  const std::string begin = key.begin_of_text ? join_text(";", *key.begin_of_text) : "";
   const std::string name =
-      content_hash(join_text(key.source, key.tokenizer, key.vocabulary_size, ";", key.end_of_text.value_or(-1)));
+      content_hash(join_text(key.source, key.tokenizer, key.vocabulary_size, ";", key.end_of_text.value_or(-1), begin));
   const fs::path path = directory / (name + ".tokens");
   if (std::optional<TokenData> cached = read_cached(path, key, tokenizer.words())) {
     source.note_marks();

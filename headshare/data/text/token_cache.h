@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/data/text/data_options.h"
 #include "headshare/data/text/token_data.h"
 

@@ -14,6 +14,7 @@
 #include "headshare/base/rng.h"
 #include "headshare/data/test_support.h"
 #include "headshare/data/text/fake_tokenizer.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/word_table.h"
 #include "headshare/text/train_tokenizer.h"
 
@@ -178,6 +179,26 @@ TEST_F(TokenCacheTest, ElseTheSeparatorSeparatesDocuments) {
   ASSERT_FALSE(tokenizer->special(SpecialToken::kEndOfText));
   const std::vector<std::string> inputs = {file("a.txt", "a"), file("b.txt", "b")};
   EXPECT_THAT(ids(open_tokens(inputs, options_, *tokenizer)), ElementsAre(a, separator, b));
+}
+
+// Llama's decoders were trained on documents that begin with <s>.
+TEST_F(TokenCacheTest, ATokenBeginsEveryDocument) {
+  BpeDefinition definition;
+  for (int byte = 0; byte < 256; ++byte) definition.tokens.emplace_back(1, static_cast<char>(byte));
+  definition.tokens.insert(definition.tokens.end(), {"<s>", "</s>"});
+  definition.special = {256, 257};
+  definition.begin_of_text = 256;
+  definition.end_of_text = 257;
+  const BpeTokenizer tokenizer(definition);
+  const std::vector<std::string> inputs = {file("a.txt", "a"), file("b.txt", "bc")};
+  for (int time = 0; time < 2; ++time) {
+    const TokenData tokens = open_tokens(inputs, options_, tokenizer);
+    EXPECT_THAT(ids(tokens), ElementsAre(256, 'a', 257, 256, 'b', 'c'));
+    EXPECT_EQ(tokens.text_bytes(), 3u);
+    EXPECT_EQ(tokens.view(2, 5, tokenizer).text_bytes(), 1u);
+  }
+  options_.separate_documents = false;
+  EXPECT_THAT(ids(open_tokens(inputs, options_, tokenizer)), ElementsAre('a', 'b', 'c'));
 }
 
 TEST_F(TokenCacheTest, TheSecondTimeNothingIsTokenised) {

@@ -9,12 +9,13 @@
 namespace headshare {
 namespace {
 
-// Counts the bytes of text that tokens [begin, end) decode to. End-of-text tokens stand for none.
+// Counts the bytes of text that tokens [begin, end) decode to. Tokens around documents stand for none.
 uint64_t decoded_bytes(const TokenStorage& storage, int64_t begin, int64_t end, const Tokenizer& tokenizer) {
   std::vector<int32_t> ids;
   ids.reserve(static_cast<size_t>(end - begin));
   for (int64_t i = begin; i < end; ++i) {
-    if (storage.at(i) != storage.end_of_text) ids.push_back(storage.at(i));
+    const int32_t id = storage.at(i);
+    if (id != storage.end_of_text && id != storage.begin_of_text) ids.push_back(id);
   }
   return tokenizer.decode(ids).size();
 }

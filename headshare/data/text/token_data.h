@@ -31,8 +31,8 @@ class TokenData {
   void copy(int64_t begin, int64_t count, int32_t* out) const;
   void copy(int64_t begin, int64_t count, int64_t* out) const;
 
-  // Counts the bytes of the text that these tokens stand for; bits per byte are counted over them. End-of-text tokens
-  // stand for no bytes.
+  // Counts the bytes of the text that these tokens stand for; bits per byte are counted over them. Tokens
+  // around documents stand for no bytes.
   uint64_t text_bytes() const { return byte_end_ - byte_begin_; }
 
   // Counts the documents of the whole text, also for a view.

@@ -147,6 +147,7 @@ void TokenFileWriter::add(std::span<const int32_t> tokens, uint64_t text_bytes) 
 
 void TokenFileWriter::begin_document() {
   if (documents_++ > 0 && key_.end_of_text) write_tokens({&*key_.end_of_text, 1});
+  if (key_.begin_of_text) write_tokens({&*key_.begin_of_text, 1});
 }
 
 void TokenFileWriter::finish() {
@@ -193,6 +194,7 @@ TokenStorage read_token_file(const fs::path& path, const TokenFileKey& key, Word
   storage.text_bytes = trailer.text_bytes;
   storage.documents = trailer.documents;
   storage.end_of_text = key.end_of_text;
+  storage.begin_of_text = key.begin_of_text;
   storage.marks = {reinterpret_cast<const TextMark*>(marks), trailer.marks};
   storage.hash = std::string(trailer.hash.data(), trailer.hash.size());
   if (words != nullptr) {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/data/hash.h"
 #include "headshare/data/text/word_section.h"
 
@@ -35,10 +35,11 @@ struct TokenStorage {
   int64_t count = 0;
   uint64_t text_bytes = 0;
   int64_t documents = 0;
-  std::optional<int32_t> end_of_text;  // the token between documents
-  std::span<const TextMark> marks;     // ascending; the first is {0, 0}, the last {count, text_bytes}
-  std::string hash;                    // of the tokens as stored
-  std::vector<int32_t> renumbered;     // by id in the file: the id of its word in this process; empty: all the same
+  std::optional<int32_t> end_of_text;    // the token between documents
+  std::optional<int32_t> begin_of_text;  // the token before each document
+  std::span<const TextMark> marks;       // ascending; the first is {0, 0}, the last {count, text_bytes}
+  std::string hash;                      // of the tokens as stored
+  std::vector<int32_t> renumbered;       // by id in the file: the id of its word in this process; empty: all the same
 
   int32_t at(int64_t index) const { return here(narrow != nullptr ? narrow[index] : wide[index]); }
 
@@ -55,6 +56,7 @@ struct TokenFileKey {
   std::string tokenizer;    // content hash of the tokenizer as JSON
   int64_t vocabulary_size;  // or kOpenVocabulary
   std::optional<int32_t> end_of_text;
+  std::optional<int32_t> begin_of_text = {};
 };
 
 // Writes a token file from start to end; without finish() nothing is left.
@@ -65,7 +67,8 @@ class TokenFileWriter {
 
   // Adds tokens that stand for `text_bytes` bytes. Throws Error for an id outside the vocabulary.
   void add(std::span<const int32_t> tokens, uint64_t text_bytes);
-  void begin_document();  // from the second on, puts the end-of-text token if the key has one
+  // Writes end_of_text before every document but the first, then begin_of_text, where the key has them.
+  void begin_document();
   void finish();
 
   int64_t count() const { return count_; }

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 
 namespace headshare {
 

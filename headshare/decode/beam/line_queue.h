@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 
 namespace headshare {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/metrics/translation/ngrams.h"
 #include "headshare/metrics/translation/words.h"
 #include "headshare/text/unicode/lower_case.h"

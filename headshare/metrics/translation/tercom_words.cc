@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/metrics/translation/western.h"
 #include "headshare/text/unicode/lower_case.h"
 

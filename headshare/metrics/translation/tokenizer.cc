@@ -1,6 +1,6 @@
 #include "headshare/metrics/translation/tokenizer.h"
 
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 
 namespace headshare {
 namespace {

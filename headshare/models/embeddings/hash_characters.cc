@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/models/embeddings/character_rows.h"
 #include "headshare/models/embeddings/letters_embedding.h"
 

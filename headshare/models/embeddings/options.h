@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/text/hash/word_hasher.h"
 
 namespace headshare {

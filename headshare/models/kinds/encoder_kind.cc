@@ -1,6 +1,6 @@
 // Encoders see a whole text at once.
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/models/count_layers.h"
 #include "headshare/models/encoder.h"
 #include "headshare/models/model_kind.h"

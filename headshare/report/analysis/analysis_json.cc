@@ -21,6 +21,11 @@ Json to_json(const Spectrum& spectrum) {
 }
 
 Json to_json(const LayerAnalysis& layer) {
+  if (layer.heads.empty()) {
+    return {{"layer", layer.layer},        {"joint", nullptr},
+            {"stacked", nullptr},          {"heads", Json::array()},
+            {"score_map_cosine", nullptr}, {"attention_similarity", nullptr}};
+  }
   Json heads = Json::array();
   for (const Spectrum& one : layer.heads) heads.push_back(to_json(one));
   return {{"layer", layer.layer},
@@ -39,12 +44,13 @@ Json sizes(const ConversionAnalysis& row) {
 }
 
 Json to_json(const ConversionAnalysis& row) {
-  Json made = {{"scheme", row.scheme}, {"name", row.name}, {"convert", row.command}};
+  Json made = {{"scheme", row.scheme}, {"name", row.name}, {"convert", nullptr}};
+  if (!row.command.empty()) made["convert"] = row.command;
   if (!row.impossible.empty()) {
     made["impossible"] = row.impossible;
     return made;
   }
-  made.update({{"error", {{"scores", row.scores()}, {"values", row.values()}}},
+  made.update({{"error", {{"scores", number_or_null(row.scores())}, {"values", number_or_null(row.values())}}},
                {"output_change", number_or_null(row.output())}});
   made.update(sizes(row));
   Json layers = Json::array();
@@ -79,6 +85,8 @@ Json to_json(const HeadAnalysis& analysis) {
           {"iterations", analysis.iterations},
           {"timed_tokens", analysis.timed_tokens},
           {"busy_machine", analysis.busy},
+          {"score_maps_of", !analysis.has_spectra() ? Json() : Json(analysis.refusal.empty() ? "weights" : "text")},
+          {"refusal", analysis.refusal.empty() ? Json() : Json(analysis.refusal)},
           {"before", sizes(analysis.before)},
           {"conversions", conversions},
           {"layers", layers}};

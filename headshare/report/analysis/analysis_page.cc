@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/report/analysis/analysis_figures.h"
 #include "headshare/report/analysis/analysis_wording.h"
 #include "headshare/report/html/html_figures.h"
@@ -19,7 +19,9 @@ std::string facts_html(const HeadAnalysis& analysis) {
     return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, escape_html(value));
   };
   return "<dl class=\"facts\">" +
-         fact("Text", analysis.has_text() ? list_text(analysis.text) : "none: weights alone count") +
+         fact("Text", analysis.has_text()        ? list_text(analysis.text)
+                      : analysis.refusal.empty() ? "none: weights alone count"
+                                                 : "none") +
          fact("Parameters", count_text(analysis.before.size.total_parameters)) +
          fact("Of them in attention", count_text(analysis.before.size.attention_parameters)) +
          (analysis.decodes() ? fact("Cache, bytes per token", count_text(analysis.before.size.cache_bytes_per_token))
@@ -42,9 +44,7 @@ std::vector<HtmlCell> conversion_cells(const HeadAnalysis& analysis, const Conve
   const ConversionAnalysis& before = analysis.before;
   HtmlCell name{SvgPlot::key(scheme_style(row.scheme).value_or(SeriesStyle{})) + escape_html(row_name(analysis, row))};
   if (!row.command.empty()) name.html += "<span class=\"sub\">" + escape_html(row.command) + "</span>";
-  const bool converted = &row != &before;
-  std::vector<HtmlCell> cells = {name, error_cell(converted ? std::optional(row.scores()) : std::nullopt),
-                                 error_cell(converted ? std::optional(row.values()) : std::nullopt)};
+  std::vector<HtmlCell> cells = {name, error_cell(row.scores()), error_cell(row.values())};
   if (analysis.has_text()) cells.push_back(error_cell(row.output()));
   const auto count = [&](int64_t after, int64_t of) {
     cells.push_back(cost_cell(count_text(after), static_cast<double>(after), static_cast<double>(of)));
@@ -72,7 +72,8 @@ std::string conversion_table(const HeadAnalysis& analysis) {
   HtmlTable table(headings);
   table.add(conversion_cells(analysis, analysis.before));
   for (const ConversionAnalysis* row : possible(analysis)) table.add(conversion_cells(analysis, *row));
-  return table.html("Conversions, means over layers", /*sortable=*/true);
+  return table.html(analysis.refusal.empty() ? "Conversions, means over layers" : "Models of other schemes",
+                    /*sortable=*/true);
 }
 
 std::string notes_html(const HeadAnalysis& analysis) {
@@ -94,10 +95,14 @@ std::string analysis_page(const HeadAnalysis& analysis) {
   body += fmt::format("<h1 id=\"heads-h\">{}</h1>\n", escape_html(analysis.model));
   body += "<p class=\"asks\">" + escape_html(capitalised(subject_text(analysis))) + "</p>\n";
   body += "<p class=\"finding\">" + escape_numbers(finding_text(analysis)) + "</p>\n" + facts_html(analysis);
-  body += part_html("conversions", "What conversions cost and save",
-                    figures_html(saving_figures(analysis)) + conversion_table(analysis) + notes_html(analysis));
-  body += part_html("similarity", "How alike heads are", figures_html(similarity_figures(analysis)));
-  body += part_html("spectra", "How many dimensions heads use", figures_html(spectrum_figures(analysis)));
+  const bool refused = !analysis.refusal.empty();
+  body += part_html(
+      "conversions", refused ? "What schemes cost and save" : "What conversions cost and save",
+      (refused ? "" : figures_html(saving_figures(analysis))) + conversion_table(analysis) + notes_html(analysis));
+  if (analysis.has_spectra()) {
+    body += part_html("similarity", "How alike heads are", figures_html(similarity_figures(analysis)));
+    body += part_html("spectra", "How many dimensions heads use", figures_html(spectrum_figures(analysis)));
+  }
   return html_page("headshare: heads of " + analysis.model, body + "</section>\n",
                    "Made by <code>headshare analyze</code>.");
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
@@ -36,6 +36,7 @@ double mean_over_layers(const HeadAnalysis& analysis, const What& what) {
 }
 
 std::string redundancy_text(const HeadAnalysis& analysis) {
+  if (!analysis.has_spectra()) return "Only a text shows how alike these heads are (--text).";
   const double width = mean_over_layers(
       analysis, [](const LayerAnalysis& one) { return static_cast<double>(one.stacked.width_for(kEnergyShare)); });
   const LayerAnalysis& layer = most_redundant(analysis);
@@ -121,6 +122,9 @@ std::string recommendation(const HeadAnalysis& analysis, const Candidates& small
 }
 
 std::string best_text(const HeadAnalysis& analysis) {
+  if (!analysis.refusal.empty()) {
+    return "Weights cannot be converted: " + analysis.refusal + ". The table has what models of other schemes cost.";
+  }
   Candidates all = possible(analysis);
   std::erase_if(all, [&](const ConversionAnalysis* one) {
     return cost_of(analysis, *one) >= cost_of(analysis, analysis.before) || !std::isfinite(error_of(*one));
@@ -138,6 +142,48 @@ std::string best_text(const HeadAnalysis& analysis) {
                    ". A conversion with a larger error needs training afterwards.");
 }
 
+std::string attention_text(const HeadAnalysis& analysis) {
+  return join_text("Attention: 1 - the mean Jensen-Shannon divergence of two heads' attention in bits, over ",
+                   counted(analysis.map_tokens, "token"), ".");
+}
+
+std::vector<std::string> explanations_of_maps(const HeadAnalysis& analysis) {
+  std::vector<std::string> all = {
+      join_text("Dimensions: how many hold ", percent_text(kEnergyShare),
+                " of the energy (squared singular values): of a head's query-key map; joint: of the sum of all heads' "
+                "maps, W_Q W_K^T; stacked: of all heads' maps side by side, below which shared maps lose energy "
+                "whatever they are."),
+      "Cosine: between the query-key maps of two heads; 1 also where the heads have different bases.",
+  };
+  if (analysis.has_text()) {
+    all.push_back(join_text(attention_text(analysis), " Maps and errors are weighed by what layers read in ",
+                            counted(analysis.text_tokens, "token"), " of the text."));
+    all.push_back(join_text("Change of output: of each layer alone, on ", counted(analysis.map_tokens, "token"),
+                            ", its input being the model's own."));
+  } else {
+    all.emplace_back("Without --text all directions of the inputs count alike; errors on a text are often smaller.");
+  }
+  const bool fewer = analysis.iterations < analysis.convert_iterations;
+  all.push_back(join_text("Errors are relative, means over layers, with ", counted(analysis.iterations, "iteration"),
+                          " at most",
+                          fewer ? join_text("; headshare convert takes ", analysis.convert_iterations,
+                                            " by default (--iterations) and can be a little better.")
+                                : "."));
+  return all;
+}
+
+// Explains numbers of a model whose weights do not say what heads compare.
+std::vector<std::string> explanations_of_scores(const HeadAnalysis& analysis) {
+  if (!analysis.has_spectra()) return {};
+  return {join_text("Dimensions: how many hold ", percent_text(kEnergyShare),
+                    " of the energy (squared singular values) of scores: of every token's query with every token's key "
+                    "among ",
+                    counted(analysis.text_tokens, "token"),
+                    " of the text, after the norms and before positions turn them. Joint: of the sum of all heads' "
+                    "scores; stacked: of all heads' scores side by side."),
+          "Cosine: between the scores of two heads.", attention_text(analysis)};
+}
+
 }  // namespace
 
 std::string subject_text(const HeadAnalysis& analysis) {
@@ -153,29 +199,8 @@ std::string finding_text(const HeadAnalysis& analysis) {
 }
 
 std::vector<std::string> explanations(const HeadAnalysis& analysis) {
-  std::vector<std::string> all = {
-      join_text("Dimensions: how many hold ", percent_text(kEnergyShare),
-                " of the energy (squared singular values): of a head's query-key map; joint: of the sum of all heads' "
-                "maps, W_Q W_K^T; stacked: of all heads' maps side by side, below which shared maps lose energy "
-                "whatever they are."),
-      "Cosine: between the query-key maps of two heads; 1 also where the heads have different bases.",
-  };
-  if (analysis.has_text()) {
-    all.push_back(join_text("Attention: 1 - the mean Jensen-Shannon divergence of two heads' attention in bits, over ",
-                            counted(analysis.map_tokens, "token"),
-                            ". Maps and errors are weighed by what layers read in ",
-                            counted(analysis.text_tokens, "token"), " of the text."));
-    all.push_back(join_text("Change of output: of each layer alone, on ", counted(analysis.map_tokens, "token"),
-                            ", its input being the model's own."));
-  } else {
-    all.emplace_back("Without --text all directions of the inputs count alike; errors on a text are often smaller.");
-  }
-  const bool fewer = analysis.iterations < analysis.convert_iterations;
-  all.push_back(join_text("Errors are relative, means over layers, with ", counted(analysis.iterations, "iteration"),
-                          " at most",
-                          fewer ? join_text("; headshare convert takes ", analysis.convert_iterations,
-                                            " by default (--iterations) and can be a little better.")
-                                : "."));
+  std::vector<std::string> all =
+      analysis.refusal.empty() ? explanations_of_maps(analysis) : explanations_of_scores(analysis);
   all.push_back(join_text("Time: attention of the first layer, measured here, ",
                           analysis.decodes() ? "decoding one token after " : "reading ",
                           counted(analysis.decodes() ? analysis.timed_tokens - 1 : analysis.timed_tokens, "token"),
@@ -185,7 +210,9 @@ std::vector<std::string> explanations(const HeadAnalysis& analysis) {
   return all;
 }
 
-double error_of(const ConversionAnalysis& conversion) { return conversion.output().value_or(conversion.larger()); }
+double error_of(const ConversionAnalysis& conversion) {
+  return conversion.output().value_or(conversion.larger().value_or(0));
+}
 
 std::string error_name(const HeadAnalysis& analysis) {
   return analysis.has_text() ? "change of layers' outputs" : "larger error of scores and values";

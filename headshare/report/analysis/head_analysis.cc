@@ -7,8 +7,9 @@
 namespace headshare {
 namespace {
 
-double mean_of(const std::vector<LayerCost>& layers, const std::function<double(const LayerCost&)>& what) {
-  if (layers.empty()) return 0;
+std::optional<double> mean_of(const std::vector<LayerCost>& layers,
+                              const std::function<double(const LayerCost&)>& what) {
+  if (layers.empty()) return std::nullopt;
   double sum = 0;
   for (const LayerCost& one : layers) sum += what(one);
   return sum / static_cast<double>(layers.size());
@@ -61,13 +62,13 @@ std::optional<double> mean_similarity(const HeadSimilarity& heads) {
 
 double LayerCost::larger() const { return std::max(scores, values); }
 
-double ConversionAnalysis::scores() const {
+std::optional<double> ConversionAnalysis::scores() const {
   return mean_of(layers, [](const LayerCost& one) { return one.scores; });
 }
-double ConversionAnalysis::values() const {
+std::optional<double> ConversionAnalysis::values() const {
   return mean_of(layers, [](const LayerCost& one) { return one.values; });
 }
-double ConversionAnalysis::larger() const {
+std::optional<double> ConversionAnalysis::larger() const {
   return mean_of(layers, [](const LayerCost& one) { return one.larger(); });
 }
 std::optional<double> ConversionAnalysis::output() const {

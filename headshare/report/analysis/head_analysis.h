@@ -40,6 +40,8 @@ std::optional<HeadPair> most_alike(const HeadSimilarity& heads);
 // Returns the mean over all pairs of different heads; nothing where there is one head.
 std::optional<double> mean_similarity(const HeadSimilarity& heads);
 
+// Where queries and keys are normed, P_h has the scores of a text's tokens (SeenScores); without a text it is unknown,
+// and all but `layer` is empty.
 struct LayerAnalysis {
   std::string layer;            // "layer 3"
   std::vector<Spectrum> heads;  // of each P_h = W_Q^h (W_K^h)^T
@@ -64,14 +66,14 @@ struct ConversionAnalysis {
   std::string name;               // "collaborative 384" (its key width), "gqa:4"
   std::string command;            // for `headshare convert MODEL OUT`: "--to collaborative --key-width 384"
   std::string impossible;         // why it is; the rest is empty then
-  std::vector<LayerCost> layers;  // of each layer; empty of the model as it is
+  std::vector<LayerCost> layers;  // of each layer; empty of the model as it is, and where weights cannot be converted
   ModelSize size = {};
   std::optional<double> milliseconds = {};  // measured: one attention layer, see HeadAnalysis::timed_tokens
 
-  // They return means over layers.
-  double scores() const;
-  double values() const;
-  double larger() const;
+  // They return means over layers; nothing where there are none.
+  std::optional<double> scores() const;
+  std::optional<double> values() const;
+  std::optional<double> larger() const;
   std::optional<double> output() const;  // nothing without a text
 };
 
@@ -93,12 +95,15 @@ struct HeadAnalysis {
   int64_t timed_tokens = 0;            // in the cache of a decoding step, or read at once by an encoder
   // While times were measured, threads waited for a core a tenth of the time or longer: other programs had it.
   bool busy = false;
+  // A sentence says why no conversion of weights keeps what heads compare; conversions then have sizes and times only.
+  std::string refusal = {};
   std::vector<LayerAnalysis> layer = {};
   ConversionAnalysis before = {};  // the model as it is
   std::vector<ConversionAnalysis> conversions = {};
 
   bool decodes() const { return before.size.cache_bytes_per_token > 0; }
   bool has_text() const { return !text.empty(); }
+  bool has_spectra() const { return !layer.empty() && !layer.front().heads.empty(); }
 };
 
 }  // namespace headshare

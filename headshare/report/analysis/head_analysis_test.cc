@@ -51,6 +51,23 @@ HeadAnalysis example() {
   return made;
 }
 
+// Returns an analysis of a model with normed queries and keys; `seen`: a text was given.
+HeadAnalysis refused_example(bool seen) {
+  HeadAnalysis made = example();
+  made.refusal = "norms stand in between";
+  for (ConversionAnalysis& one : made.conversions) {
+    one.layers.clear();
+    one.command.clear();
+  }
+  if (seen) {
+    made.text = {"book.txt"};
+    made.layer[0].maps = made.layer[0].weights;
+  } else {
+    made.layer = {{.layer = "layer 1", .heads = {}, .joint = {}, .stacked = {}, .weights = {}, .maps = {}}};
+  }
+  return made;
+}
+
 TEST(Spectrum, SaysHowManyDimensionsHoldTheEnergy) {
   const Spectrum spectrum{.values = {3, 1, 0}, .value_dimensions = 2, .dimensions = 6};
   EXPECT_THAT(spectrum.shares(), ElementsAre(DoubleNear(0.9, 1e-12), DoubleNear(0.1, 1e-12), 0));
@@ -81,6 +98,27 @@ TEST(AnalysisWording, NamesTheConversionThatSavesMostForLittle) {
               HasSubstr("the closest is mqa with 50.00%, the same time. A conversion with a larger error"));
   lossy.conversions.clear();
   EXPECT_THAT(finding_text(lossy), HasSubstr("No conversion saves cache"));
+}
+
+TEST(AnalysisWording, SaysWhyNothingIsConverted) {
+  for (const bool seen : {false, true}) {
+    const HeadAnalysis analysis = refused_example(seen);
+    EXPECT_THAT(finding_text(analysis), EndsWith("Weights cannot be converted: norms stand in between. The table has "
+                                                 "what models of other schemes cost."));
+    EXPECT_EQ(finding_text(analysis).starts_with("Only a text shows how alike these heads are (--text)."), !seen);
+    const auto json = to_json(analysis);
+    EXPECT_EQ(json["refusal"], "norms stand in between");
+    EXPECT_EQ(json["score_maps_of"], seen ? nlohmann::json("text") : nlohmann::json());
+    EXPECT_EQ(json["layers"][0]["joint"].is_null(), !seen);
+    EXPECT_TRUE(json["conversions"][0]["error"]["scores"].is_null() && json["conversions"][0]["convert"].is_null());
+    EXPECT_EQ(json["conversions"][0]["cache_bytes_per_token"], 16);
+    const std::string page = analysis_page(analysis);
+    EXPECT_EQ(page.find("similarity-1") != std::string::npos, seen);
+    EXPECT_EQ(page.find("energy-1") != std::string::npos, seen);
+    EXPECT_EQ(page.find("saving-cache"), std::string::npos) << "there are no errors to draw";
+    EXPECT_THAT(page, HasSubstr("What schemes cost and save"));
+    for (const std::string& line : explanations(analysis)) EXPECT_THAT(line, Not(HasSubstr("W_Q")));
+  }
 }
 
 // A conversion that saves memory and takes more time says so, and is not recommended.

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/report/analysis/analysis_figures.h"
 #include "headshare/report/analysis/analysis_wording.h"
 #include "headshare/report/html/html_figures.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "headshare/base/number.h"
+#include "headshare/base/strings/number.h"
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/statistics/speeds.h"
 

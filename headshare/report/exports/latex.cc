@@ -3,8 +3,8 @@
 #include <map>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/statistics/benchmarks_table.h"
 #include "headshare/report/statistics/comparability.h"

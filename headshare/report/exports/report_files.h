@@ -1,7 +1,7 @@
 // A comparison leaves these files beside its models.
 #pragma once
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/report/results/results.h"
 
 namespace headshare {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/wording.h"

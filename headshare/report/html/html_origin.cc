@@ -4,7 +4,7 @@
 #include <array>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/report/statistics/option_names.h"
 #include "headshare/report/statistics/wording.h"
 #include "headshare/report/svg/svg_plot.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/report/html/html_examples.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/html/html_origin.h"

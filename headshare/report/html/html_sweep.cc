@@ -3,7 +3,7 @@
 #include <map>
 
 #include "headshare/base/error.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/statistics/option_names.h"
 #include "headshare/report/statistics/wording.h"

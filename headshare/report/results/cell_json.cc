@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/json_reader.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_reader.h"
 #include "headshare/report/results/check_results.h"
 #include "headshare/report/results/results_json.h"
 
@@ -99,6 +99,23 @@ nlohmann::ordered_json to_json(const FineTunedTask& t) {
                                    {"validation_loss", t.validation_loss}};
   if (t.coverage) object["coverage"] = to_json(*t.coverage);
   return object;
+}
+
+CellMachine machine_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  return {.host = read.text("host"),
+          .processor = read.text("processor"),
+          .instructions = read.text("instructions"),
+          .threads = read.integer("threads", 1),
+          .device = read.text("device")};
+}
+
+nlohmann::ordered_json to_json(const CellMachine& machine) {
+  return {{"host", machine.host},
+          {"processor", machine.processor},
+          {"instructions", machine.instructions},
+          {"threads", machine.threads},
+          {"device", machine.device}};
 }
 
 // A results file cannot hold what is not a number, and statistics over it would be nonsense. NaN fails, too.
@@ -214,6 +231,7 @@ nlohmann::ordered_json to_json(const Cell& c) {
     object["tasks"] = nlohmann::ordered_json::array();
     for (const FineTunedTask& task : c.tasks) object["tasks"].push_back(to_json(task));
   }
+  if (c.machine) object["machine"] = to_json(*c.machine);
   return object;
 }
 
@@ -246,7 +264,10 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .curve = read.list("curve", point_from_json),
           .model = read.text("model"),
           .tasks = read.has("tasks") ? read.list("tasks", task_from_json) : std::vector<FineTunedTask>(),
-          .examples = read.has("examples") ? read.texts("examples") : std::vector<std::string>()};
+          .examples = read.has("examples") ? read.texts("examples") : std::vector<std::string>(),
+          .machine = read.has("machine")
+                         ? std::optional(machine_from_json(read.object("machine"), read.name("machine")))
+                         : std::nullopt};
 }
 
 }  // namespace headshare

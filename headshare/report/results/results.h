@@ -76,6 +76,17 @@ struct WaitShares {
   bool operator==(const WaitShares&) const = default;
 };
 
+// This machine trained and measured a cell. Where several did in turn, it is the one that finished the cell.
+struct CellMachine {
+  std::string host;          // its name
+  std::string processor;     // "AMD EPYC 9354"
+  std::string instructions;  // the set that libtorch's kernels chose: "AVX512"
+  int64_t threads = 0;
+  std::string device;  // "cpu", or the GPU's model
+
+  bool operator==(const CellMachine&) const = default;
+};
+
 // A cell is one trained model; for a benchmark an encoder's models for all tasks.
 struct Cell {
   CellKey key;
@@ -113,8 +124,9 @@ struct Cell {
   int64_t peak_memory_bytes = 0;       // of the whole process that trained it
   std::vector<CurvePoint> curve = {};
   std::string model = {};  // directory of the best checkpoint, relative to results.json; a benchmark's: of the answers
-  std::vector<FineTunedTask> tasks = {};   // those of Subject::tasks, in their order
-  std::vector<std::string> examples = {};  // what the model wrote for Subject::examples, in their order
+  std::vector<FineTunedTask> tasks = {};    // those of Subject::tasks, in their order
+  std::vector<std::string> examples = {};   // what the model wrote for Subject::examples, in their order
+  std::optional<CellMachine> machine = {};  // files from before it was noted have none
 };
 
 struct FailedCell {

@@ -1,8 +1,8 @@
 #include "headshare/report/results/results_json.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/json_reader.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_reader.h"
 #include "headshare/report/results/check_results.h"
 
 namespace headshare {

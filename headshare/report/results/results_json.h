@@ -2,7 +2,7 @@
 // them. What results.json has besides, computed for readers that want no statistics, is in statistics/results_file.h.
 #pragma once
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/report/results/results.h"
 
 namespace headshare {

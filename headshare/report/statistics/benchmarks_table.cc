@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 

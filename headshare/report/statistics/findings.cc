@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/report/statistics/decision.h"
 #include "headshare/report/statistics/wording.h"
 

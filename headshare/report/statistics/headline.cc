@@ -5,7 +5,7 @@
 #include <set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/report/statistics/comparability.h"
 #include "headshare/report/statistics/decision.h"
 #include "headshare/report/statistics/findings.h"

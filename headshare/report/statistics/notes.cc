@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/report/statistics/comparability.h"
+#include "headshare/report/statistics/machines.h"
 #include "headshare/report/statistics/option_names.h"
 #include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/verdicts.h"
@@ -183,6 +184,7 @@ void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows,
     memory += "a model that writes longer sentences takes longer. ";
   }
   if (!memory.empty()) notes->push_back(memory + "Memory: the median over seeds. " + speed_note(results, rows));
+  if (const std::string machines = machines_note(results); !machines.empty()) notes->push_back(machines);
   for (const VariantRow& row : rows) {
     if (row.trained()) continue;
     notes->push_back(join_text(row.variant, ": the weights of ", row.weights_of,

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/base/strings/visible.h"
 #include "headshare/report/statistics/comparability.h"
 
 namespace headshare {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/visible.h"
 
 namespace headshare {
 namespace {

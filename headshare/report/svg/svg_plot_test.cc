@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "headshare/base/visible.h"
+#include "headshare/base/strings/visible.h"
 
 namespace headshare {
 namespace {

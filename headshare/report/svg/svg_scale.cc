@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 
 namespace headshare {
 namespace {

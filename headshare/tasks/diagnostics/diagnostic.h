@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/base/rng.h"
 #include "headshare/models/options.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/evaluation_mode.h"
 #include "headshare/tasks/prepare_model.h"

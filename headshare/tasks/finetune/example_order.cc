@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/shuffle.h"
 
 namespace headshare {
 
@@ -32,7 +33,7 @@ void ExampleOrder::shuffle(int64_t epoch) {
   order_.resize(static_cast<size_t>(examples_));
   std::iota(order_.begin(), order_.end(), int64_t{0});
   Philox random(stream_key(key_, static_cast<uint64_t>(epoch)));
-  for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+  headshare::shuffle(&order_, &random);  // not the member
   if (groups_.lengths.empty()) return;
   // Batches go on over the end of an epoch: the first examples fill up the one that the epoch before began.
   const int64_t begun = epoch * examples_ % groups_.batch_size;

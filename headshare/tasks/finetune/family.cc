@@ -1,6 +1,6 @@
 // The families of labelled data fine-tune encoders, which learn masked tokens of a text first.
 #include "headshare/base/error.h"
-#include "headshare/base/prefixed.h"
+#include "headshare/base/options/prefixed.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 

@@ -1,11 +1,12 @@
 #include "headshare/tasks/finetune/fine_tune_grid.h"
 
-#include "headshare/base/format.h"
+#include "headshare/base/files/output_mark.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/output_mark.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/data/noted_fingerprint.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/tasks/finetune/predict.h"
+#include "headshare/train/launch_file.h"
 #include "headshare/train/training_shape.h"
 
 namespace headshare {
@@ -14,7 +15,7 @@ namespace {
 constexpr const char* kDataFile = "data.json";
 
 OutputMark fine_tuning_mark(const fs::path& out) {
-  std::vector<std::string> names = {kResolvedFile, "results.json", kWeightsFile, kTeacherFile};
+  std::vector<std::string> names = {kResolvedFile, "results.json", kWeightsFile, kTeacherFile, kLaunchFile};
   for (const std::string& task : job_names()) names.push_back(job_folder(task));
   return OutputMark(out, {.verb = "finetune", .what = "a fine-tuning", .names = std::move(names)});
 }
@@ -41,10 +42,10 @@ TaskResult run_job(const FineTuneGrid& grid, FineTuneJob& job, c10::Device devic
   std::vector<int64_t> seeds;
   for (int64_t i = 0; i < grid.seeds; ++i) seeds.push_back(grid.seed + i);
   const auto train = [&](double rate, int64_t seed) {
-    if (stop_requested()) throw Interrupted("stopped");
+    if (any_process(grid.processes, stop_requested())) throw Interrupted("stopped");
     observer.on_model(job.name(), rate, seed);
     const fs::path directory = grid.out / job_folder(job.name()) / join_text("lr-", rate, "-seed-", seed);
-    const FineTuneRun run{job, grid.job.tuning, grid.tuning, rate, seed, device};
+    const FineTuneRun run{job, grid.job.tuning, grid.tuning, rate, seed, device, grid.processes, grid.shard_optimizer};
     FineTunedModel model = fine_tune(run, directory, grid.keep_models, &observer, stop_requested);
     observer.on_model_finished();
     return model;

@@ -19,6 +19,8 @@ struct FineTuneGrid {
   int64_t seed = 0;  // the first
   JobOptions job = {};
   FineTuneLearning tuning = {};
+  Reducer& processes = one_process();  // that train each model together
+  bool shard_optimizer = false;
 };
 
 // A FineTuneObserver watches the grid, besides the training of each model.
@@ -35,6 +37,8 @@ using FineTuneJobs = std::vector<std::unique_ptr<FineTuneJob>>;
 FineTuneJobs open_jobs(const FineTuneGrid& grid, const std::vector<std::string>& tasks, const LoadedEncoder& trained,
                        c10::Device device);
 
+// These two are called by process 0 alone.
+//
 // Refuses what stands in grid.out and may not be replaced. The directory is locked.
 void check_grid(const FineTuneGrid& grid);
 

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/tasks/finetune/predict.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/metrics/coverage.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/training_shape.h"
@@ -13,6 +13,7 @@ namespace headshare {
 namespace {
 
 constexpr int64_t kResultVersion = 1;
+constexpr const char* kResultFile = "result.json";
 constexpr uint64_t kMostResultBytes = 16 << 20;
 
 nlohmann::ordered_json to_json(const PartScores& part) {
@@ -38,19 +39,23 @@ PartScores part_from_json(const nlohmann::json& object) {
   return part;
 }
 
+FineTunedModel model_from_json(const nlohmann::json& object) {
+  FineTunedModel model{.learning_rate = object.at("learning_rate"),
+                       .seed = object.at("seed"),
+                       .steps = object.at("steps"),
+                       .best_epoch = object.at("best_epoch"),
+                       .seconds = object.at("seconds")};
+  for (const nlohmann::json& part : object.at("parts")) model.parts.push_back(part_from_json(part));
+  return model;
+}
+
 FineTunedModel read_result(const fs::path& path) {
   try {
     const nlohmann::json object =
         read_json_file(path, kMostResultBytes, "it is damaged; delete it to train this model again");
     HS_CHECK(object.at("version") == kResultVersion, path.string(), " has version ", object.at("version").dump(),
              "; this headshare reads ", kResultVersion);
-    FineTunedModel model{.learning_rate = object.at("learning_rate"),
-                         .seed = object.at("seed"),
-                         .steps = object.at("steps"),
-                         .best_epoch = object.at("best_epoch"),
-                         .seconds = object.at("seconds")};
-    for (const nlohmann::json& part : object.at("parts")) model.parts.push_back(part_from_json(part));
-    return model;
+    return model_from_json(object);
   } catch (const nlohmann::json::exception& damage) {
     throw Error(join_text(path.string(), " is damaged (", damage.what(), "); delete it to train this model again"));
   }
@@ -64,6 +69,45 @@ int64_t steps_per_epoch(const FineTuneRun& run) {
 void load_best(Task& task, const TrainResult& result) {
   const fs::path weights = fs::path(result.best_model) / "model.safetensors";
   load_tensors(*task.model(), read_tensors(weights), weights.string());
+}
+
+// Returns the model that process 0 has, in all processes.
+FineTunedModel shared_model(Reducer& processes, const std::optional<FineTunedModel>& model) {
+  const std::string text = text_of(processes, model ? headshare::to_json(*model).dump() : "");
+  return leads(processes) ? *model : model_from_json(nlohmann::json::parse(text));
+}
+
+TrainResult train_model(const FineTuneRun& run, const TrainOptions& options, Task& task, RunDirectory& home,
+                        Observer* observer, const std::function<bool()>& stop_requested) {
+  Trainer trainer(task, options, home, {}, stop_requested, run.processes);
+  const std::optional<int64_t> start = trainer.resume();
+  std::unique_ptr<Observer> jsonl;
+  if (leads(run.processes)) {
+    if (!start) home.clear();  // removes what a process left that was killed before its first checkpoint
+    jsonl = make_jsonl_observer(home.path() / "metrics.jsonl", start);
+    trainer.observe(observer);
+    trainer.observe(jsonl.get());
+  }
+  TrainResult result = trainer.run();
+  if (std::isnan(result.best_loss)) {
+    throw Diverged("no epoch had a finite validation loss; try a smaller --learning-rate or a longer warm-up");
+  }
+  return result;
+}
+
+// Scores the best epoch's model and keeps what it answers.
+FineTunedModel judge_model(const FineTuneRun& run, const TrainOptions& options, const TrainResult& result, Task& task,
+                           const RunDirectory& home, const Task::Progress& progress) {
+  load_best(task, result);
+  FineTunedModel model{
+      .learning_rate = run.learning_rate,
+      .seed = run.seed,
+      .steps = result.steps,
+      .best_epoch = static_cast<double>(result.best_step) / static_cast<double>(*options.evaluate_every),
+      .seconds = result.seconds};
+  model.parts = run.job.judge(task, home.path(), progress);
+  write_file(home.path() / kResultFile, headshare::to_json(model).dump(2) + "\n");
+  return model;
 }
 
 // Drops the checkpoints that a finished model does not need: all but its best.
@@ -139,43 +183,36 @@ TrainOptions train_options(const FineTuneRun& run) {
   train.patience = run.options.patience;
   train.precision = run.options.precision;
   train.seed = run.seed;
+  train.optimizer.shard = run.shard_optimizer;
   train.evaluate_teacher = true;  // does nothing without a teacher
   return train;
 }
 
 FineTunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
                          const std::function<bool()>& stop_requested) {
-  for (const fs::path& folder : {directory, directory / "checkpoints"}) remove_partials(folder);  // of a killed call
-  const fs::path finished = directory / "result.json";
-  RunDirectory home(directory);
-  if (fs::exists(finished)) {
-    drop_finished(home, keep_model);  // a call that was killed before this step did not
-    return read_result(finished);
-  }
+  std::optional<RunDirectory> home;
+  std::optional<FineTunedModel> model;
+  on_process_0(run.processes, [&](const Beat& /*beat*/) {
+    for (const fs::path& folder : {directory, directory / "checkpoints"}) remove_partials(folder);  // of a killed call
+    home.emplace(directory);
+    if (!fs::exists(directory / kResultFile)) return;
+    drop_finished(*home, keep_model);  // a call that was killed before this step did not
+    model = read_result(directory / kResultFile);
+  });
+  if (any_process(run.processes, model.has_value())) return shared_model(run.processes, model);
+  if (!home) home.emplace(directory, /*looks_on=*/true);
   const TrainOptions options = train_options(run);
   const std::unique_ptr<Task> task =
       run.job.start(static_cast<uint64_t>(run.seed), run.device, training_shape(options));
-  Trainer trainer(*task, options, home, {observer}, stop_requested);
-  const std::optional<int64_t> start = trainer.resume();
-  if (!start) home.clear();  // removes what a process left that was killed before its first checkpoint
-  const auto jsonl = make_jsonl_observer(directory / "metrics.jsonl", start);
-  trainer.observe(jsonl.get());
-  const TrainResult result = trainer.run();
-  if (result.best_model.empty()) {
-    throw Diverged("no epoch had a finite validation loss; try a smaller --learning-rate or a longer warm-up");
-  }
-  load_best(*task, result);
-  FineTunedModel model{
-      .learning_rate = run.learning_rate,
-      .seed = run.seed,
-      .steps = result.steps,
-      .best_epoch = static_cast<double>(result.best_step) / static_cast<double>(*options.evaluate_every),
-      .seconds = result.seconds};
-  model.parts = run.job.judge(
-      *task, directory, [observer](int64_t done, int64_t total) { observer->on_evaluation_progress(done, total); });
-  write_file(finished, to_json(model).dump(2) + "\n");
-  drop_finished(home, keep_model);
-  return model;
+  const TrainResult result = train_model(run, options, *task, *home, observer, stop_requested);
+  on_process_0(run.processes, [&](const Beat& beat) {
+    model = judge_model(run, options, result, *task, *home, [&](int64_t done, int64_t total) {
+      beat();
+      observer->on_evaluation_progress(done, total);
+    });
+    drop_finished(*home, keep_model);
+  });
+  return shared_model(run.processes, model);
 }
 
 }  // namespace headshare

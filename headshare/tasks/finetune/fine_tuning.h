@@ -54,6 +54,8 @@ struct FineTuneRun {
   double learning_rate;
   int64_t seed;
   c10::Device device;
+  Reducer& processes = one_process();
+  bool shard_optimizer = false;
 };
 
 // Returns the trainer's options for a run.
@@ -61,7 +63,8 @@ TrainOptions train_options(const FineTuneRun& run);
 
 // Trains in `directory`, or goes on with what was begun there; the result of a finished run there is returned as it is.
 // When it is done the directory has metrics.jsonl, result.json, the answers to each part and, if `keep_model`, the best
-// model. Throws Interrupted, after saving, when asked to stop, and Diverged.
+// model. Several processes train it together and get the same result; process 0 writes. Throws Interrupted, after
+// saving, when asked to stop, and Diverged.
 FineTunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
                          const std::function<bool()>& stop_requested);
 

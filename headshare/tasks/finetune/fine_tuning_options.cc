@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/placeholder.h"
-#include "headshare/base/prefixed.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/options/prefixed.h"
 
 namespace headshare {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/base/placeholder.h"
+#include "headshare/base/files/file.h"
+#include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/tasks/finetune/jobs.h"
 
 namespace headshare {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/metrics/coverage.h"
 #include "headshare/models/size.h"

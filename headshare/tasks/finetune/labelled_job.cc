@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/memory.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/data/benchmarks/submission.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/coverage.h"

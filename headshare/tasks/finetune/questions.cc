@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/number.h"
+#include "headshare/base/strings/number.h"
 #include "headshare/data/benchmarks/superglue.h"
 #include "headshare/metrics/answers.h"
 #include "headshare/tasks/finetune/subset.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/base/testing.h"
 #include "headshare/tasks/finetune/job.h"
 #include "headshare/tasks/testing.h"

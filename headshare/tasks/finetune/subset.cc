@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "headshare/base/rng.h"
+#include "headshare/base/shuffle.h"
 
 namespace headshare {
 
@@ -10,7 +11,7 @@ std::vector<size_t> shuffled(size_t total, std::string_view name) {
   std::vector<size_t> order(total);
   std::iota(order.begin(), order.end(), size_t{0});
   Philox random(stream_key(stream_key(/*seed=*/0, name), total));
-  for (size_t i = total; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  shuffle(&order, &random);
   return order;
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/json_reader.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_reader.h"
 #include "headshare/tasks/finetune/job.h"
 
 namespace headshare {

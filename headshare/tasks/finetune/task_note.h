@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "headshare/base/file.h"
+#include "headshare/base/files/file.h"
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/tasks/finetune/squad_answers.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
 #include "headshare/base/memory.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {

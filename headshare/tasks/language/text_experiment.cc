@@ -1,7 +1,7 @@
 #include "headshare/tasks/language/text_experiment.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/data/hash.h"
 #include "headshare/text/tokenizer_file.h"
 

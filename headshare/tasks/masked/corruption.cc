@@ -3,7 +3,8 @@
 #include <numeric>
 
 #include "headshare/base/error.h"
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
+#include "headshare/base/shuffle.h"
 #include "headshare/models/three_way_head.h"
 
 namespace headshare {
@@ -21,10 +22,6 @@ const EnumNames<RandomTokens>& random_names() {
   static const EnumNames<RandomTokens> names = {
       {RandomTokens::kPaper, "paper"}, {RandomTokens::kBits, "bits"}, {RandomTokens::kWords, "words"}};
   return names;
-}
-
-void shuffle(std::vector<int64_t>* values, Philox& random) {
-  for (size_t i = values->size(); i > 1; --i) std::swap((*values)[i - 1], (*values)[random.below(i)]);
 }
 
 }  // namespace
@@ -74,7 +71,7 @@ std::vector<int64_t> Corrupter::permutation(uint64_t key) const {
   std::vector<int64_t> places(static_cast<size_t>(context_));
   std::iota(places.begin(), places.end(), 0);
   Philox random(key);
-  shuffle(&places, random);
+  shuffle(&places, &random);
   return places;
 }
 
@@ -96,7 +93,7 @@ std::vector<int64_t> Corrupter::candidates(std::span<const int64_t> row, const s
     places.push_back(place);
     tokens.push_back(row[place]);
   }
-  shuffle(&tokens, random);
+  shuffle(&tokens, &random);
   for (size_t i = 0; i < places.size(); ++i) result[places[i]] = tokens[i];
   return result;
 }

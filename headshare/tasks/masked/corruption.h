@@ -2,7 +2,7 @@
 // al., EMNLP 2021). It needs no softmax over words, so encoders without a vocabulary can learn from it.
 #pragma once
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/base/rng.h"
 #include "headshare/models/embeddings/options.h"
 #include "headshare/tasks/masked/window_rows.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/models/embeddings/idle_options.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/language/text_experiment.h"
@@ -130,7 +130,7 @@ class MaskedFamily : public TaskFamily {
     };
     if (has(headshare::fields(probe.corruption))) return {kThreeWay};
     if (has(headshare::fields(probe.masking)) || option == "pseudo-tokens") return {kMasked};
-    if (option == "norms") return {kMasked, kThreeWay, "translation"};  // encoder-decoders have norms, too
+    if (option == "norms") return {kMasked, kThreeWay, "translation", "image"};  // their models have norms, too
     return tasks();
   }
 

@@ -113,7 +113,7 @@ std::optional<Evaluation> MaskedLanguageModelTask::evaluate_teacher(const Task::
 
 std::string MaskedLanguageModelTask::plateau_advice() const {
   const EncoderOptions& model = model_->options();
-  const bool leaves = model.norms == NormPlacement::kBefore && model.positions != PositionKind::kLearned;
+  const bool leaves = model.norms != NormPlacement::kAfter && model.positions != PositionKind::kLearned;
   if (leaves) return "train with more --steps or a higher --learning-rate";
   return "models with --norms pre --positions rotary (the default form, without --bert) leave it within hundreds of "
          "steps";

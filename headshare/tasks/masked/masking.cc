@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
+#include "headshare/base/shuffle.h"
 
 namespace headshare {
 namespace {
@@ -57,7 +58,7 @@ std::vector<int64_t> Masker::chosen(std::span<const int64_t> row, Philox& random
       words.push_back({place, 1});
     }
   }
-  for (size_t i = words.size(); i > 1; --i) std::swap(words[i - 1], words[random.below(i)]);
+  shuffle(&words, &random);
   const auto wanted = std::max<int64_t>(1, std::llround(options_.rate * static_cast<double>(candidates)));
   std::vector<int64_t> places;
   const auto take = [&](int64_t begin, int64_t count) {

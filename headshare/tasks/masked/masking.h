@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "headshare/base/field.h"
+#include "headshare/base/options/field.h"
 #include "headshare/base/rng.h"
 #include "headshare/tasks/masked/window_rows.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/tasks/masked/three_way.h"
 #include "headshare/text/tokenizer_file.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/ignored_target.h"
+#include "headshare/base/options/ignored_target.h"
 
 namespace headshare {
 int64_t WindowRows::needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& use,

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/data/parallel/ordered_batches.h"
 #include "headshare/metrics/statistics.h"
 #include "headshare/models/position_limit.h"

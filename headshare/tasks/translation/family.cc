@@ -4,7 +4,7 @@
 #include <set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/translation/evaluate_pairs.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/text/unicode/bert_characters.h"
 
 namespace headshare {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/testing.h"
 #include "headshare/text/added/added_tokens.h"
 #include "headshare/text/hf/hf_tokenizer.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/unicode/bert_characters.h"
 #include "headshare/text/unicode/utf8.h"
 

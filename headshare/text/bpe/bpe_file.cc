@@ -5,7 +5,8 @@
 #include <unordered_set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/text/added/added_file.h"
 #include "headshare/text/bpe/byte_alphabet.h"
 
@@ -46,13 +47,70 @@ int32_t resolve_name(const IdOfName& ids, const std::string& name, const std::st
   return found->second;
 }
 
-const char* split_name(SplitRule rule) { return rule == SplitRule::kGpt2 ? "gpt2" : "none"; }
-
 SplitRule split_from_name(const std::string& name, const std::string& where) {
-  for (const SplitRule rule : {SplitRule::kGpt2, SplitRule::kNone}) {
+  std::vector<std::string> known;
+  for (const SplitRule rule : kSplitRules) {
     if (name == split_name(rule)) return rule;
+    known.emplace_back(split_name(rule));
   }
-  throw Error(join_text(where, ": split must be gpt2 or none, not '", name, "'"));
+  throw Error(join_text(where, ": split must be one of ", list_text(known), ", not '", name, "'"));
+}
+
+// Returns the token that ends a text where a file does not say which.
+std::optional<int32_t> usual_end(const BpeDefinition& definition) {
+  if (definition.roles == BpeRoles::kBert) return std::nullopt;
+  for (const int32_t id : definition.special) {
+    if (definition.tokens[static_cast<size_t>(id)] == kEndOfTextName) return id;
+  }
+  return std::nullopt;
+}
+
+// These keys are written where they say something that is not usual.
+constexpr const char* kNormalFormKey = "normal-form";
+constexpr const char* kWholeWordsKey = "whole-words";
+constexpr const char* kRolesKey = "roles";
+constexpr const char* kBeginOfTextKey = "begin-of-text";
+constexpr const char* kBeginOfPairKey = "begin-of-pair";
+constexpr const char* kEndOfTextKey = "end-of-text";
+
+void write_unusual(const BpeDefinition& definition, nlohmann::json* object) {
+  if (definition.composes) (*object)[kNormalFormKey] = "nfc";
+  if (definition.whole_words) (*object)[kWholeWordsKey] = true;
+  if (definition.roles == BpeRoles::kBert) (*object)[kRolesKey] = "bert";
+  if (definition.roles == BpeRoles::kDecoder) (*object)[kRolesKey] = "decoder";
+  if (definition.begin_of_text) (*object)[kBeginOfTextKey] = *definition.begin_of_text;
+  if (definition.begin_of_pair != BeginOfPair::kAgain) {
+    (*object)[kBeginOfPairKey] = enum_name(begin_of_pair_names(), definition.begin_of_pair);
+  }
+  if (definition.end_of_text && definition.end_of_text != usual_end(definition))
+    (*object)[kEndOfTextKey] = *definition.end_of_text;
+}
+
+BpeRoles roles_from_name(const std::string& name, const std::string& where) {
+  if (name == "bert") return BpeRoles::kBert;
+  HS_CHECK(name == "decoder", where, ": ", kRolesKey, " must be 'bert' or 'decoder', not ", brief_text(name));
+  return BpeRoles::kDecoder;
+}
+
+void read_unusual(const nlohmann::json& object, const std::string& where, BpeDefinition* definition) {
+  const auto token = [&](const char* key) {
+    const int32_t id = json_id(object, key, where);
+    HS_CHECK(std::binary_search(definition->special.begin(), definition->special.end(), id), where, ": ", key,
+             " is the id ", id, ", which is not among the ", definition->special.size(), " special tokens");
+    return id;
+  };
+  if (object.contains(kNormalFormKey)) {
+    HS_CHECK(json_string(object, kNormalFormKey, where) == "nfc", where, ": ", kNormalFormKey, " must be 'nfc', not ",
+             brief_json(object[kNormalFormKey]));
+    definition->composes = true;
+  }
+  definition->whole_words = object.contains(kWholeWordsKey) && json_bool(object, kWholeWordsKey, where);
+  if (object.contains(kRolesKey)) definition->roles = roles_from_name(json_string(object, kRolesKey, where), where);
+  definition->end_of_text = object.contains(kEndOfTextKey) ? token(kEndOfTextKey) : usual_end(*definition);
+  if (object.contains(kBeginOfTextKey)) definition->begin_of_text = token(kBeginOfTextKey);
+  if (object.contains(kBeginOfPairKey)) {
+    definition->begin_of_pair = begin_of_pair_from_name(json_string(object, kBeginOfPairKey, where), where);
+  }
 }
 
 }  // namespace
@@ -67,9 +125,7 @@ BpeDefinition bpe_from_names(const BpeNames& names, const std::string& where) {
                                  resolve_name(ids, right, where, definition),
                                  resolve_name(ids, left + right, where, definition)});
   }
-  for (const int32_t id : names.special) {
-    if (names.tokens[static_cast<size_t>(id)] == kEndOfTextName) definition.end_of_text = id;
-  }
+  definition.end_of_text = usual_end(definition);
   return definition;
 }
 
@@ -135,6 +191,13 @@ void set_added(std::vector<AddedToken> added, BpeNames* names) {
   names->added = std::move(added);
 }
 
+int32_t bpe_version(const BpeDefinition& definition) {
+  nlohmann::json unusual;
+  write_unusual(definition, &unusual);
+  const bool first_rules = definition.split == SplitRule::kGpt2 || definition.split == SplitRule::kNone;
+  return unusual.is_null() && first_rules ? 1 : 2;
+}
+
 void write_bpe(const BpeDefinition& definition, nlohmann::json* object) {
   nlohmann::json& tokens = (*object)["tokens"] = nlohmann::json::array();
   for (size_t id = 0; id < definition.tokens.size(); ++id) {
@@ -149,12 +212,14 @@ void write_bpe(const BpeDefinition& definition, nlohmann::json* object) {
   (*object)["special"] = definition.special;
   (*object)["split"] = split_name(definition.split);
   (*object)["add-prefix-space"] = definition.add_prefix_space;
+  write_unusual(definition, object);
   write_added(definition.added, definition.tokens, {}, object);
 }
 
 BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
-  std::vector<std::string> known = {"format", "version", "kind",  "tokens",
-                                    "merges", "special", "split", "add-prefix-space"};
+  std::vector<std::string> known = {
+      "format",           "version",      "kind",         "tokens",  "merges",        "special",       "split",
+      "add-prefix-space", kNormalFormKey, kWholeWordsKey, kRolesKey, kBeginOfTextKey, kBeginOfPairKey, kEndOfTextKey};
   known.insert(known.end(), std::begin(kAddedKeys), std::end(kAddedKeys));
   refuse_unknown_keys(object, known, where);
   BpeNames names;
@@ -176,6 +241,7 @@ BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
   BpeDefinition definition = bpe_from_names(names, where);
   definition.split = split_from_name(json_string(object, "split", where), where);
   definition.add_prefix_space = json_bool(object, "add-prefix-space", where);
+  read_unusual(object, where, &definition);
   definition.added = read_added(object, definition.tokens, where);
   return definition;
 }

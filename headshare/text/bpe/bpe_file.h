@@ -45,6 +45,10 @@ BpeNames names_from_gpt2_files(const nlohmann::json& vocabulary, std::string_vie
 // tokens as well, unless they are special and have a role.
 void set_added(std::vector<AddedToken> added, BpeNames* names);
 
+// Returns the version of our own format that has what this tokenizer needs: the first, or the second for rules and
+// settings that programs of the first do not know.
+int32_t bpe_version(const BpeDefinition& definition);
+
 // This is our own format: write_bpe adds to `object` what read_bpe reads.
 void write_bpe(const BpeDefinition& definition, nlohmann::json* object);
 BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where);

@@ -1,4 +1,4 @@
-// Merges the bytes of one word to token ids: the heart of byte-level BPE.
+// Merges the bytes of one word to token ids, for byte-level BPE.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,19 @@
 #include <vector>
 
 #include "headshare/text/added/added_token.h"
-#include "headshare/text/bpe/word_splitter.h"
+#include "headshare/text/bpe/begin_of_pair.h"
+#include "headshare/text/bpe/split_rule.h"
+#include "headshare/text/bpe/token_merger.h"
 #include "headshare/text/interface/vocabulary.h"
 
 namespace headshare {
+
+// These special tokens have roles, by their texts.
+enum class BpeRoles {
+  kRoberta,  // <s> and </s> where both are there, with <pad>, <unk> and <mask>
+  kBert,     // [CLS], [SEP], [PAD], [UNK] and [MASK]: ModernBERT
+  kDecoder,  // <pad> and <unk> alone: a decoder, which has no <s> and </s> around a text
+};
 
 // A byte-level BPE tokenizer is made of this.
 struct BpeDefinition {
@@ -22,29 +31,24 @@ struct BpeDefinition {
   SplitRule split = SplitRule::kGpt2;
   bool add_prefix_space = false;       // text that does not begin with a space gets one
   std::vector<AddedToken> added = {};  // by id; special tokens without options need not be there
+  // One of `special`: decoders were trained on texts that begin with it. If it is set, only <pad> and <unk> of
+  // BpeRoles keep their roles.
+  std::optional<int32_t> begin_of_text = {};
+  BeginOfPair begin_of_pair = BeginOfPair::kAgain;  // with begin_of_text
+  BpeRoles roles = BpeRoles::kRoberta;
+  bool composes = false;     // text is normalised to NFC
+  bool whole_words = false;  // a word that is a token stays whole, whatever its merges would make of it (ignore_merges)
 };
 
-// Applies merges to words. In each step the adjacent pair of lowest rank is merged, the leftmost
-// first among equals (Sennrich et al. 2016, applied to bytes). A word of n bytes takes
-// O(n log n) time. Immutable, so thread-safe with a Scratch per thread.
+// Finds the token of each byte of a word and merges them by rank (token_merger.h). It is immutable, so thread-safe with
+// a Scratch per thread.
 class BpeMerger {
  public:
+  using Scratch = TokenMerger::Scratch;
+
   // Throws Error led by `where` when a byte has no token or a pair has two merges. The ids in
   // `definition` must be in its vocabulary.
   BpeMerger(const BpeDefinition& definition, const std::string& where);
-
-  // A Scratch is reused between words, so that short words allocate nothing.
-  class Scratch {
-    friend class BpeMerger;
-    struct Symbol {
-      int32_t id;
-      uint32_t rank;  // of the merge with the next symbol, or kNoMerge
-      uint32_t previous;
-      uint32_t next;
-    };
-    std::vector<Symbol> symbols;
-    std::vector<uint64_t> queue;  // rank << 32 | position: a heap with the smallest on top
-  };
 
   // Appends the ids of `word`, which has fewer than 2^31 bytes.
   void merge(std::string_view word, Scratch* scratch, std::vector<int32_t>* ids) const;
@@ -52,20 +56,8 @@ class BpeMerger {
   int32_t byte_id(char byte) const { return byte_ids_[static_cast<unsigned char>(byte)]; }
 
  private:
-  static constexpr uint32_t kNoMerge = UINT32_MAX;
-  struct Slot {
-    uint64_t pair = UINT64_MAX;
-    uint32_t rank = kNoMerge;
-  };
-
-  uint32_t rank_of(int32_t left, int32_t right) const;
-  void start(std::string_view word, Scratch* scratch) const;
-  void update_rank(uint32_t position, Scratch* scratch) const;
-
   int32_t byte_ids_[256];
-  std::vector<int32_t> results_;  // by rank
-  std::vector<Slot> slots_;       // hash table with linear probing, at most half full
-  int shift_ = 0;                 // 64 - log2(slots)
+  TokenMerger merger_;
 };
 
 }  // namespace headshare

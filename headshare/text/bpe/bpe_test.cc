@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/testing.h"
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
@@ -92,6 +92,34 @@ TEST(WordSplitterTest, FollowsTheGpt2Pattern) {
   EXPECT_THAT(split(" Äß日本٣½"), ElementsAre(" Äß日本", "٣½"));
   EXPECT_THAT(split(""), ElementsAre());
   EXPECT_THAT(split("a b\xFF", SplitRule::kNone), ElementsAre("a b\xFF"));
+}
+
+TEST(WordSplitterTest, FollowsThePatternsOfTodaysDecoders) {
+  const std::string digits = "ab12 345½٣ 6";
+  EXPECT_THAT(split(digits, SplitRule::kDigits), ElementsAre("ab", "1", "2", " ", "3", "4", "5", "½", "٣", " ", "6"));
+  EXPECT_THAT(split("a  1 \n", SplitRule::kDigits), ElementsAre("a", "  ", "1", " \n"));
+  EXPECT_THAT(split(digits, SplitRule::kLlama3), ElementsAre("ab", "12", " ", "345", "½٣", " ", "6"));
+  EXPECT_THAT(split(digits, SplitRule::kQwen2), ElementsAre("ab", "1", "2", " ", "3", "4", "5", "½", "٣", " ", "6"));
+  for (const SplitRule rule : {SplitRule::kLlama3, SplitRule::kQwen2}) {
+    EXPECT_THAT(split("I'LL (don't) it'\u017F", rule),
+                ElementsAre("I", "'LL", " (", "don", "'t", ")", " it", "'\u017F"));
+    EXPECT_THAT(split("x!\r\n\n  \n  y \u180Ez", rule), ElementsAre("x", "!\r\n\n", "  \n", " ", " y", " \u180E", "z"));
+  }
+  EXPECT_THAT(split("CamelHTTPServer's 12 a/b/\n", SplitRule::kTekken),
+              ElementsAre("Camel", "HTTPServer", "'s", " ", "1", "2", " a", "/b", "/\n"));
+  EXPECT_THAT(split("CamelHTTPServer's 1234 日本語X", SplitRule::kGpt4o),
+              ElementsAre("Camel", "HTTPServer's", " ", "123", "4", " 日本語", "X"));
+}
+
+// A run of capitals or white space makes every alternative of the longer patterns go back over it.
+TEST(WordSplitterTest, LongRunsAreWords) {
+  for (const SplitRule rule : kSplitRules) {
+    for (const char* one : {"A", "a", " ", "!", "\n"}) {
+      std::string text;
+      for (int i = 0; i < 200'000; ++i) text += one;
+      EXPECT_EQ(split(text, rule).size(), 1U) << split_name(rule) << " " << one;
+    }
+  }
 }
 
 TEST(WordSplitterTest, InvalidBytesAreWordsOfTheirOwn) {

@@ -18,22 +18,50 @@ struct BpeTokenizer::Worker {
 
 namespace {
 
-// Returns the roles by the tokens' texts; none but the end of a text unless both of RoBERTa's borders are there.
+struct NamedRole {
+  std::string_view text;
+  SpecialToken role;
+};
+constexpr NamedRole kRobertaRoles[] = {{"<s>", SpecialToken::kClassify},
+                                       {"</s>", SpecialToken::kSeparate},
+                                       {"<pad>", SpecialToken::kPadding},
+                                       {"<unk>", SpecialToken::kUnknown},
+                                       {"<mask>", SpecialToken::kMask}};
+constexpr NamedRole kBertRoles[] = {{"[CLS]", SpecialToken::kClassify},
+                                    {"[SEP]", SpecialToken::kSeparate},
+                                    {"[PAD]", SpecialToken::kPadding},
+                                    {"[UNK]", SpecialToken::kUnknown},
+                                    {"[MASK]", SpecialToken::kMask}};
+
+// Returns the roles by the tokens' texts. An encoder's vocabulary without both borders of texts has none but the end of
+// a text.
 std::map<SpecialToken, int32_t> roles_of(const BpeDefinition& definition) {
-  constexpr std::pair<const char*, SpecialToken> kNames[] = {{"<s>", SpecialToken::kClassify},
-                                                             {"</s>", SpecialToken::kSeparate},
-                                                             {"<pad>", SpecialToken::kPadding},
-                                                             {"<unk>", SpecialToken::kUnknown},
-                                                             {"<mask>", SpecialToken::kMask}};
   std::map<SpecialToken, int32_t> roles;
   for (const int32_t id : definition.special) {
-    for (const auto& [name, role] : kNames) {
+    for (const auto& [name, role] : definition.roles == BpeRoles::kBert ? kBertRoles : kRobertaRoles) {
       if (definition.tokens[static_cast<size_t>(id)] == name) roles.emplace(role, id);
     }
   }
-  if (!roles.contains(SpecialToken::kClassify) || !roles.contains(SpecialToken::kSeparate)) roles.clear();
+  if (definition.begin_of_text || definition.roles == BpeRoles::kDecoder) {
+    roles.erase(SpecialToken::kClassify);
+    roles.erase(SpecialToken::kSeparate);
+    roles.erase(SpecialToken::kMask);
+  } else if (!roles.contains(SpecialToken::kClassify) || !roles.contains(SpecialToken::kSeparate)) {
+    roles.clear();
+  }
+  if (definition.begin_of_text) roles.emplace(SpecialToken::kBeginOfText, *definition.begin_of_text);
   if (definition.end_of_text) roles.emplace(SpecialToken::kEndOfText, *definition.end_of_text);
   return roles;
+}
+
+// Returns the ids of the tokens that a word may be, by their bytes.
+std::unordered_map<std::string_view, int32_t> ordinary_tokens(const BpeDefinition& definition) {
+  std::unordered_map<std::string_view, int32_t> ids;
+  for (size_t id = 0; id < definition.tokens.size(); ++id) {
+    const bool special = std::binary_search(definition.special.begin(), definition.special.end(), id);
+    if (!special) ids.emplace(definition.tokens[id], static_cast<int32_t>(id));
+  }
+  return ids;
 }
 
 }  // namespace
@@ -47,12 +75,16 @@ BpeTokenizer::BpeTokenizer(BpeDefinition definition, const std::string& where)
   for (const auto& [role, id] : roles_) {
     roles.push_back({.id = id, .text = definition_.tokens[static_cast<size_t>(id)], .special = true});
   }
-  const auto as_it_is = [](std::string_view text) { return std::string(text); };
-  added_ = AddedTokens(std::move(definition_.added), roles, definition_.tokens.size(), as_it_is, where);
+  const auto as_normal = [this](std::string_view text) { return normal(text); };
+  added_ = AddedTokens(std::move(definition_.added), roles, definition_.tokens.size(), as_normal, where);
   definition_.added = added_.listed();
+  for (const AddedToken& one : definition_.added) {
+    if (one.normalized && normal(one.text) != one.text) normal_texts_.emplace(one.id, normal(one.text));
+  }
+  if (definition_.whole_words) whole_words_ = ordinary_tokens(definition_);
   // Tokens that take white space, or whose text is not what they are written as, lose what stands in a text.
   lossless_ =
-      !definition_.add_prefix_space &&
+      !definition_.add_prefix_space && !definition_.composes &&
       std::none_of(definition_.added.begin(), definition_.added.end(), [this](const AddedToken& one) {
         return one.strips_left || one.strips_right || definition_.tokens[static_cast<size_t>(one.id)] != one.text;
       });
@@ -68,7 +100,12 @@ void BpeTokenizer::encode_word(std::string_view word, Worker* worker, std::vecto
     return;
   }
   const size_t before = ids->size();
-  merger_.merge(word, &worker->scratch, ids);
+  const auto whole = whole_words_.find(word);
+  if (whole != whole_words_.end()) {
+    ids->push_back(whole->second);
+  } else {
+    merger_.merge(word, &worker->scratch, ids);
+  }
   worker->cache.insert(word, std::span(*ids).subspan(before));
 }
 
@@ -86,12 +123,48 @@ void BpeTokenizer::encode_part(std::string_view text, std::vector<int32_t>* ids)
                });
 }
 
+std::string BpeTokenizer::normal(std::string_view text) const {
+  return std::string(definition_.composes ? ComposedText(text).text() : text);
+}
+
+TextSpan BpeTokenizer::Part::original(TextSpan bytes) const {
+  const TextSpan span = composed == nullptr ? bytes : composed->original(bytes);
+  return {offset + span.begin, offset + span.end};
+}
+
+void BpeTokenizer::for_each_part(std::string_view text, const AddedSearches& searches,
+                                 const std::function<void(const Part&)>& visit) const {
+  const auto part_of = [](std::string_view whole, TextSpan span) {
+    return whole.substr(span.begin, span.end - span.begin);
+  };
+  if (!definition_.composes) {
+    searches.for_each_part(text, [&](TextSpan span, const AddedToken* token) {
+      visit({.text = part_of(text, span), .token = token, .span = span});
+    });
+    return;
+  }
+  searches.plain.for_each_part(text, [&](TextSpan outer, const AddedToken* token) {
+    const std::string_view piece = part_of(text, outer);
+    if (token != nullptr) return visit({.text = piece, .token = token, .span = outer});
+    const ComposedText composed(piece);
+    const auto inner = [&](TextSpan span, const AddedToken* found) {
+      visit({.text = part_of(composed.text(), span),
+             .token = found,
+             .span = span,
+             .offset = outer.begin,
+             .composed = &composed});
+    };
+    if (searches.normalized.empty()) return inner({0, composed.text().size()}, nullptr);
+    searches.normalized.for_each_part(composed.text(), inner);
+  });
+}
+
 std::vector<int32_t> BpeTokenizer::encode_parts(std::string_view text, const AddedSearches& searches) const {
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 4);
-  searches.for_each_part(text, [&](TextSpan span, const AddedToken* token) {
-    if (token != nullptr) return ids.push_back(token->id);
-    encode_part(text.substr(span.begin, span.end - span.begin), &ids);
+  for_each_part(text, searches, [&](const Part& part) {
+    if (part.token != nullptr) return ids.push_back(part.token->id);
+    encode_part(part.text, &ids);
   });
   return ids;
 }
@@ -106,30 +179,35 @@ std::string BpeTokenizer::decode(std::span<const int32_t> ids) const {
   std::string text;
   for (const int32_t id : ids) {
     check_token_id(id, vocabulary_size());
-    text += definition_.tokens[static_cast<size_t>(id)];
+    const auto normal = normal_texts_.find(id);
+    text += normal == normal_texts_.end() ? definition_.tokens[static_cast<size_t>(id)] : normal->second;
   }
   return text;
 }
 
 TokensWithSpans BpeTokenizer::encode_with_spans(std::string_view text) const {
   TokensWithSpans result;
-  added_.in_text().for_each_part(text, [&](TextSpan span, const AddedToken* token) {
-    if (token != nullptr) {
-      result.ids.push_back(token->id);
-      return result.spans.push_back(span);
+  for_each_part(text, added_.in_text(), [&](const Part& part) {
+    if (part.token != nullptr) {
+      result.ids.push_back(part.token->id);
+      return result.spans.push_back(part.original(part.span));
     }
     const size_t before = result.ids.size();
-    encode_part(text.substr(span.begin, span.end - span.begin), &result.ids);
-    size_t begin = span.begin;
-    size_t added = definition_.add_prefix_space && text[begin] != ' ' ? 1 : 0;
+    encode_part(part.text, &result.ids);
+    size_t begin = part.span.begin;
+    size_t added = definition_.add_prefix_space && part.text[0] != ' ' ? 1 : 0;
     for (size_t i = before; i < result.ids.size(); ++i) {
       const size_t end = begin + definition_.tokens[static_cast<size_t>(result.ids[i])].size() - added;
-      result.spans.push_back({begin, end});
+      result.spans.push_back(part.original({begin, end}));
       begin = end;
       added = 0;  // the space stands in the first token, which has at least its byte
     }
   });
   return result;
+}
+
+int64_t BpeTokenizer::pair_separators() const {
+  return special(SpecialToken::kClassify) && definition_.roles == BpeRoles::kRoberta ? 2 : 1;
 }
 
 std::optional<int32_t> BpeTokenizer::special(SpecialToken role) const {
@@ -153,6 +231,7 @@ std::optional<Vocabulary> BpeTokenizer::vocabulary() const {
 
 nlohmann::json BpeTokenizer::to_json() const {
   nlohmann::json object = tokenizer_header(*this);
+  object["version"] = bpe_version(definition_);
   write_bpe(definition_, &object);
   return object;
 }

@@ -12,13 +12,6 @@
 namespace headshare {
 namespace {
 
-// \s is written out as Unicode's White_Space: PCRE2's own \s has U+180E besides, which the
-// published tokenizers count as a sign.
-#define SPACE R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})"
-constexpr std::string_view kGpt2Pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^)" SPACE
-                                          R"(\p{L}\p{N}]+|[)" SPACE R"(]+(?![^)" SPACE R"(])|[)" SPACE "]+";
-#undef SPACE
-
 std::string pcre2_message(int code) {
   PCRE2_UCHAR text[256];
   pcre2_get_error_message(code, text, sizeof text);
@@ -50,10 +43,11 @@ WordSplitter::WordSplitter(SplitRule rule) : rule_(rule), pattern_(std::make_uni
   if (rule == SplitRule::kNone) return;
   int code = 0;
   PCRE2_SIZE offset = 0;
-  pattern_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kGpt2Pattern.data()), kGpt2Pattern.size(),
+  const std::string text = pcre2_pattern(rule);
+  pattern_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
                                  PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &code, &offset, nullptr);
-  HS_CHECK(pattern_->code != nullptr, "PCRE2 does not compile the GPT-2 pattern: ", pcre2_message(code), " at ", offset,
-           "; is it built with Unicode support?");
+  HS_CHECK(pattern_->code != nullptr, "PCRE2 does not compile the pattern '", split_name(rule),
+           "': ", pcre2_message(code), " at ", offset, "; is it built with Unicode support?");
   // Where PCRE2 has no JIT this fails, and pcre2_match interprets the pattern.
   pcre2_jit_compile(pattern_->code, PCRE2_JIT_COMPLETE);
 }

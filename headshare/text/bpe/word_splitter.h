@@ -4,14 +4,9 @@
 #include <memory>
 #include <string_view>
 
-namespace headshare {
+#include "headshare/text/bpe/split_rule.h"
 
-// Letters and digits are those of the installed PCRE2's Unicode version (PCRE2 10.42: Unicode 14);
-// characters assigned later count as signs.
-enum class SplitRule {
-  kGpt2,  // GPT-2's pattern: contractions, letters, digits, other signs, each with one leading space; white space
-  kNone,  // the whole text is one word
-};
+namespace headshare {
 
 // A splitter is thread-safe: many cursors may use one.
 class WordSplitter {

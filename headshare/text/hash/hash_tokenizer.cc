@@ -1,8 +1,8 @@
 #include "headshare/text/hash/hash_tokenizer.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/word_or_symbol.h"
 #include "headshare/text/interface/for_kinds.h"

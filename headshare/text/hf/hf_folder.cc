@@ -5,8 +5,8 @@
 #include <set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/files/file.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/hf/hf_names.h"
 #include "headshare/text/hf/hf_parts.h"
 
@@ -29,6 +29,8 @@ class FolderReader {
     const json& whole = optional_member(config, "split_special_tokens");
     HS_CHECK(whole.is_null() || whole == false, config_path_.string(), ": split_special_tokens is ", brief_json(whole),
              ": headshare finds added tokens in texts; remove split_special_tokens there");
+    const json& begins = optional_member(config, "add_bos_token");
+    if (!begins.is_null()) found_.adds_begin = json_bool(begins, config_path_.string() + ": add_bos_token");
     HfNames names(config_, config_path_.string());
     const json& listed = optional_member(config, "added_tokens_decoder");
     found_.decides = !listed.is_null();

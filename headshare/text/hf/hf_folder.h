@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct TokensBeside {
   std::vector<AddedToken> tokens;  // those that a file only names have kIdOfText (hf_parts.h)
   bool decides = false;            // options of tokens with ids count, whatever tokenizer.json says of them
   std::map<std::string, std::string> names = {};  // "cls_token" -> "[CLS]"
+  std::optional<bool> adds_begin = {};            // add_bos_token: whether the bos_token stands before every text
 };
 
 // The added tokens that tokenizer_config.json lists (added_tokens_decoder, which decides) or, without such a list,

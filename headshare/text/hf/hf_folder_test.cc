@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/notice.h"
 #include "headshare/base/testing.h"
 #include "headshare/text/bpe/byte_alphabet.h"
 #include "headshare/text/hf/hf_parts.h"
+#include "headshare/text/sentencepiece/train_sentencepiece.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -151,6 +153,48 @@ TEST_F(HfFolderTest, TheClassDecidesWhetherAPairIsRobertas) {
   EXPECT_EQ(load()->special(SpecialToken::kClassify), std::nullopt);
   write("tokenizer_config.json", {{"tokenizer_class", "RobertaTokenizer"}});
   EXPECT_EQ(load()->special(SpecialToken::kClassify), 0);
+}
+
+// OPT has such files: </s> begins and ends its texts.
+TEST_F(HfFolderTest, APairTakesTheTokensAroundTextsFromItsConfiguration) {
+  write_pair();
+  const json names = {{"tokenizer_class", "GPT2Tokenizer"}, {"bos_token", "</s>"}, {"eos_token", "</s>"}};
+  json config = names;
+  config["add_bos_token"] = true;
+  write("tokenizer_config.json", config);
+  EXPECT_EQ(load()->begins_texts(), 2);
+  EXPECT_EQ(load()->special(SpecialToken::kEndOfText), 2);
+  EXPECT_EQ(load()->special(SpecialToken::kClassify), std::nullopt);
+  write("tokenizer_config.json", names);
+  EXPECT_EQ(load()->begins_texts(), std::nullopt);
+  EXPECT_EQ(load()->special(SpecialToken::kEndOfText), 2);
+  config["tokenizer_class"] = "RobertaTokenizer";
+  config["bos_token"] = "<s>";
+  write("tokenizer_config.json", config);
+  EXPECT_EQ(load()->begins_texts(), std::nullopt);
+  EXPECT_EQ(load()->special(SpecialToken::kClassify), 0);
+}
+
+// Llama 2 and Gemma have such a file.
+TEST_F(HfFolderTest, ATokenizerModelAloneIsSentencePieces) {
+  bool given = false;
+  write_file(path("tokenizer.model"), train_sentencepiece({.model = SentencePieceModel::kBpe, .vocabulary_size = 40},
+                                                          [&given](std::string* chunk) {
+                                                            *chunk = "the theme of then and there\n";
+                                                            return !std::exchange(given, true);
+                                                          }));
+  EXPECT_EQ(tokenizer_in(directory_.path()), directory_.path());
+  const auto tokenizer = load();
+  EXPECT_EQ(tokenizer->kind(), "sentencepiece");
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("the then")), "the then");
+  std::vector<std::string> notices;
+  const NoticeHandler before = set_notice_handler([&notices](const std::string& text) { notices.push_back(text); });
+  write("tokenizer_config.json", {{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"add_bos_token", true}});
+  EXPECT_EQ(load()->special(SpecialToken::kBeginOfText), 2);
+  set_notice_handler(before);
+  EXPECT_THAT(notices, ElementsAre(HasSubstr("puts the bos_token before every text")));
+  write("added_tokens.json", {{"[INST]", 40}});
+  EXPECT_THAT(refusal(), HasSubstr("add the token '[INST]', which is no piece of the model; make a tokenizer.json"));
 }
 
 TEST_F(HfFolderTest, AVocabularyOfBertGetsThem) {

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/format.h"
+#include "headshare/text/bpe/bpe_file.h"
 
 namespace headshare {
 
@@ -36,10 +37,9 @@ bool optional_bool(const json& object, const std::string& key, bool otherwise, c
 }
 
 void refuse(bool unsupported, const json& value, const std::string& what, const std::string& where) {
-  HS_CHECK(
-      !unsupported, where, ": ", what, " ", brief_json(value),
-      " is not supported; headshare reads Hugging Face's byte-level BPE as GPT-2 has it, WordPiece as BERT has it and "
-      "Unigram as ALBERT has it");
+  HS_CHECK(!unsupported, where, ": ", what, " ", brief_json(value),
+           " is not supported; headshare reads Hugging Face's byte-level BPE as GPT-2, Llama 3 and Qwen have it, BPE "
+           "with byte fallback as Llama 2 and Gemma have it, WordPiece as BERT has it and Unigram as ALBERT has it");
 }
 
 void note_lengths(const json& object, const std::string& where) {
@@ -102,13 +102,13 @@ std::vector<AddedToken> added_tokens(const json& object, const TokensBeside& bes
 std::vector<AddedToken> with_tokens_beside(std::vector<AddedToken> added, const TokensBeside& beside,
                                            const std::map<std::string, int32_t>& vocabulary, const std::string& where) {
   std::map<std::string, int32_t> ids = vocabulary;
-  int32_t next = 0;
-  for (const auto& [text, id] : vocabulary) next = std::max(next, id + 1);
+  int32_t largest = -1;
+  for (const auto& [text, id] : vocabulary) largest = std::max(largest, id);
   std::map<std::string, size_t> places;  // in `added`
   for (size_t i = 0; i < added.size(); ++i) {
     ids.emplace(added[i].text, added[i].id);
     places.emplace(added[i].text, i);
-    next = std::max(next, added[i].id + 1);
+    largest = std::max(largest, added[i].id);
   }
   for (AddedToken token : beside.tokens) {
     const auto known = ids.find(token.text);
@@ -116,8 +116,11 @@ std::vector<AddedToken> with_tokens_beside(std::vector<AddedToken> added, const 
     HS_CHECK(known == ids.end() || named || token.id == known->second, where, ": the token ", brief_text(token.text),
              " has the id ", known == ids.end() ? 0 : known->second,
              ", and the files beside it (tokenizer_config.json, added_tokens.json) say ", token.id);
-    if (named) token.id = known != ids.end() ? known->second : next;
-    next = std::max(next, token.id + 1);
+    const bool fresh_id = named && known == ids.end();
+    HS_CHECK(!fresh_id || largest < INT32_MAX, where, ": the token ", brief_text(token.text),
+             " needs an id above the largest, which is ", largest, "; ids must run from 0");
+    if (named) token.id = fresh_id ? largest + 1 : known->second;
+    largest = std::max(largest, token.id);
     const auto [place, fresh] = places.emplace(token.text, added.size());
     if (fresh) {
       added.push_back(std::move(token));
@@ -172,6 +175,19 @@ json added_tokens_json(const std::vector<AddedToken>& added, const std::vector<i
   return list;
 }
 
+std::vector<std::pair<std::string, std::string>> hf_merges(const json& model, const std::string& where) {
+  std::vector<std::pair<std::string, std::string>> merges;
+  for (const json& merge : json_list(model, "merges", where)) {
+    const std::string what = join_text(where, ": merge ", merges.size());
+    if (merge.is_array() && merge.size() == 2) {
+      merges.emplace_back(json_string(merge[0], what), json_string(merge[1], what));
+    } else {
+      merges.push_back(parse_merge(json_string(merge, what), what));
+    }
+  }
+  return merges;
+}
+
 namespace {
 
 // Returns an outline such as "[CLS]:0 A:0 [SEP]:0".
@@ -194,6 +210,32 @@ TemplateOutline template_outline(const json& part, const std::string& where) {
 
 bool adds_nothing(const TemplateOutline& form) {
   return form.first == "A:0" && (form.second == "A:0 B:0" || form.second == "A:0 B:1");
+}
+
+namespace {
+
+// Returns "[CLS]:0 A:0" as the pieces of a template.
+json template_pieces(const std::string& outlined) {
+  json pieces = json::array();
+  for (size_t begin = 0; begin < outlined.size();) {
+    const size_t end = std::min(outlined.find(' ', begin), outlined.size());
+    const std::string id = outlined.substr(begin, end - begin - 2);
+    const json body = {{"id", id}, {"type_id", outlined[end - 1] - '0'}};
+    pieces.push_back({{id == "A" || id == "B" ? "Sequence" : "SpecialToken", body}});
+    begin = end + 1;
+  }
+  return pieces;
+}
+
+}  // namespace
+
+json template_json(const TemplateOutline& form, const std::vector<std::pair<std::string, int32_t>>& tokens) {
+  json listed = json::object();
+  for (const auto& [text, id] : tokens) listed[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
+  return {{"type", "TemplateProcessing"},
+          {"single", template_pieces(form.first)},
+          {"pair", template_pieces(form.second)},
+          {"special_tokens", listed}};
 }
 
 }  // namespace headshare

@@ -54,6 +54,9 @@ nlohmann::json added_tokens_json(const std::vector<AddedToken>& added, const std
                                  const std::vector<std::string>& tokens);
 nlohmann::json added_token_json(const AddedToken& token);
 
+// Returns the merges of a BPE, as pairs of texts: "a b" or ["a", "b"] in the file.
+std::vector<std::pair<std::string, std::string>> hf_merges(const nlohmann::json& model, const std::string& where);
+
 // Returns how many of the tokens are the model's own: behind them stand added tokens that are `special` and have no
 // role.
 size_t model_tokens(const std::vector<AddedToken>& added, const std::vector<int32_t>& special, size_t tokens,
@@ -64,7 +67,11 @@ size_t model_tokens(const std::vector<AddedToken>& added, const std::vector<int3
 using TemplateOutline = std::pair<std::string, std::string>;
 TemplateOutline template_outline(const nlohmann::json& part, const std::string& where);
 bool adds_nothing(const TemplateOutline& form);
+// Returns the TemplateProcessing of an outline with these special tokens.
+nlohmann::json template_json(const TemplateOutline& form, const std::vector<std::pair<std::string, int32_t>>& tokens);
 inline const TemplateOutline kBertTemplate = {"[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"};
+inline const TemplateOutline kModernBertTemplate = {"[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:0 [SEP]:0"};
+inline const TemplateOutline kEmptyTemplate = {"A:0", "A:0 B:1"};  // adds nothing
 inline const TemplateOutline kRobertaTemplate = {"<s>:0 A:0 </s>:0", "<s>:0 A:0 </s>:0 </s>:0 B:0 </s>:0"};
 
 }  // namespace headshare

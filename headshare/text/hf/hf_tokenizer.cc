@@ -4,11 +4,13 @@
 #include <set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/bpe/byte_alphabet.h"
+#include "headshare/text/hf/hf_borders.h"
 #include "headshare/text/hf/hf_parts.h"
+#include "headshare/text/hf/hf_split.h"
 
 namespace headshare {
 namespace {
@@ -24,27 +26,26 @@ void check_model(const json& model, const std::string& where) {
     const json& affix = optional_member(model, key);
     refuse(!affix.is_null() && affix != "", affix, key, where);
   }
-  refuse(optional_bool(model, "ignore_merges", false, where), true, "ignore_merges", where);
 }
 
-// Accepts ByteLevel or a template that adds nothing; or RoBERTa's form, whose tokens are left to the task: encode adds
-// nothing.
-void check_post_processor(const json& object, const std::string& where) {
-  const json& part = optional_member(object, "post_processor");
-  if (part.is_null()) return;
-  const std::string name = where + ": post_processor";
+// Tells whether text is normalised to NFC; refuses other normalisation.
+bool reads_nfc(const json& object, const std::string& where) {
+  const json& part = optional_member(object, "normalizer");
+  if (part.is_null()) return false;
+  const std::string name = where + ": normalizer";
   const json& type = json_member(part, "type", name);
-  if (type == "TemplateProcessing") {
-    const TemplateOutline form = template_outline(part, name);
-    return refuse(!adds_nothing(form) && form != kRobertaTemplate, form.first,
-                  "a template other than <s> A </s> </s> B </s>,", name);
+  if (type != "Sequence") {
+    refuse(type != "NFC", part, "normalizer", where);
+    return true;
   }
-  refuse(type != "ByteLevel" && type != "RobertaProcessing", type, "post_processor", where);
-  if (type == "ByteLevel") return;
-  for (const auto& [key, text] : {std::pair<const char*, const char*>{"cls", "<s>"}, {"sep", "</s>"}}) {
-    const json& token = json_member(part, key, name);
-    refuse(!token.is_array() || token.empty() || token[0] != text, token, key, name);
-  }
+  const auto& parts = json_list(part, "normalizers", name);
+  for (const json& one : parts) refuse(optional_member(one, "type") != "NFC", one, "normalizer", where);
+  return !parts.empty();
+}
+
+void make_special(int32_t id, BpeNames* names) {
+  const auto at = std::lower_bound(names->special.begin(), names->special.end(), id);
+  if (at == names->special.end() || *at != id) names->special.insert(at, id);
 }
 
 std::map<std::string, int32_t> ids_of(const std::vector<std::string>& tokens) {
@@ -69,37 +70,70 @@ std::vector<AddedToken> special_names(const BpeNames& names, const std::optional
   return special;
 }
 
+// Returns what stands around texts: the files beside GPT-2's pair say it, which has no template.
+BpeBorders borders_of_gpt2_files(const Gpt2Files& files, const TokensBeside& beside, const std::string& where) {
+  if (files.roberta.value_or(false)) return {.form = BpeBorders::Form::kRoberta};
+  BpeBorders borders = read_bpe_borders(json::object(), beside, where);
+  const bool said = files.roberta.has_value() && borders.form == BpeBorders::Form::kNone;
+  if (said) borders.form = BpeBorders::Form::kNothing;
+  return borders;
+}
+
+bool has_roberta_borders(const BpeNames& names) {
+  const auto has = [&names](const char* text) {
+    return std::any_of(names.special.begin(), names.special.end(),
+                       [&](int32_t id) { return names.tokens[static_cast<size_t>(id)] == text; });
+  };
+  return has("<s>") && has("</s>");
+}
+
+// Returns the definition of `names` with the tokens that stand around texts; `name` is the part that has the names.
+BpeDefinition definition_with_borders(const BpeBorders& borders, const TokensBeside& beside, const std::string& where,
+                                      const std::string& name, BpeNames* names) {
+  using Form = BpeBorders::Form;
+  std::optional<int32_t> begin, end;
+  if (borders.form == Form::kBegin) begin = id_of_border(names->tokens, borders.begin, where);
+  if (begin) make_special(*begin, names);
+  const bool decoder =
+      begin || borders.form == Form::kNothing || (borders.form == Form::kNone && !has_roberta_borders(*names));
+  if (decoder) end = end_of_text_beside(borders, beside, names->tokens);
+  if (end) make_special(*end, names);
+  BpeDefinition definition = bpe_from_names(*names, name);
+  definition.begin_of_text = begin;
+  definition.begin_of_pair = borders.begin_of_pair;
+  if (end) definition.end_of_text = end;
+  // A decoder that begins texts has no roles of RoBERTa in any case.
+  if (decoder && !begin && has_roberta_borders(*names)) definition.roles = BpeRoles::kDecoder;
+  if (borders.form == Form::kBert) {
+    definition.roles = BpeRoles::kBert;
+    definition.end_of_text.reset();
+  }
+  return definition;
+}
+
 }  // namespace
 
 BpeDefinition bpe_from_hf_json(const json& object, const std::string& where, const TokensBeside& beside) {
   note_lengths(object, where);
-  refuse(!optional_member(object, "normalizer").is_null(), optional_member(object, "normalizer"), "normalizer", where);
+  const bool composes = reads_nfc(object, where);
   part_of_type(object, "decoder", "ByteLevel", where);
-  check_post_processor(object, where);
+  const BpeBorders borders = read_bpe_borders(object, beside, where);
   const json& model = json_member(object, "model", where);
   const std::string model_name = where + ": model";
   check_model(model, model_name);
-  const json& splitter = json_member(object, "pre_tokenizer", where);
-  const std::string splitter_name = where + ": pre_tokenizer";
-  const json& type = json_member(splitter, "type", splitter_name);
-  refuse(type != "ByteLevel", type, "type", splitter_name);
+  const HfSplit split = read_hf_split(json_member(object, "pre_tokenizer", where), where + ": pre_tokenizer");
 
   const json& vocabulary = json_member(model, "vocab", model_name);
   std::vector<AddedToken> added = added_tokens(object, beside, ids_in_vocabulary(vocabulary, model_name), where);
   BpeNames names;
   names.tokens = tokens_by_id(vocabulary, ids_and_texts(added), model_name);
-  for (const json& merge : json_list(model, "merges", model_name)) {
-    const std::string what = join_text(model_name, ": merge ", names.merges.size());
-    if (merge.is_array() && merge.size() == 2) {
-      names.merges.emplace_back(json_string(merge[0], what), json_string(merge[1], what));
-    } else {
-      names.merges.push_back(parse_merge(json_string(merge, what), what));
-    }
-  }
+  names.merges = hf_merges(model, model_name);
   set_added(std::move(added), &names);
-  BpeDefinition definition = bpe_from_names(names, model_name);
-  definition.add_prefix_space = optional_bool(splitter, "add_prefix_space", true, splitter_name);
-  definition.split = optional_bool(splitter, "use_regex", true, splitter_name) ? SplitRule::kGpt2 : SplitRule::kNone;
+  BpeDefinition definition = definition_with_borders(borders, beside, where, model_name, &names);
+  definition.add_prefix_space = split.add_prefix_space;
+  definition.split = split.rule;
+  definition.composes = composes;
+  definition.whole_words = optional_bool(model, "ignore_merges", false, model_name);
   return definition;
 }
 
@@ -111,27 +145,37 @@ BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const TokensBeside& be
   std::vector<AddedToken> added = with_tokens_beside({}, listed, ids_of(names.tokens), where);
   append_added(added, &names.tokens, where);
   set_added(std::move(added), &names);
-  BpeDefinition definition = bpe_from_names(names, where);
+  BpeDefinition definition =
+      definition_with_borders(borders_of_gpt2_files(files, beside, where), beside, where, where, &names);
   definition.add_prefix_space = files.add_prefix_space;
   return definition;
 }
 
 namespace {
 
-// Returns RoBERTa's post-processor; null for vocabularies without its borders of texts.
-json roberta_processing(const BpeDefinition& definition) {
-  const auto id_of = [&](const char* text) -> json {
+// Returns what stands around texts: the token that begins them, BERT's or RoBERTa's borders, or a template that says
+// that nothing does; null for vocabularies without these.
+json post_processor(const BpeDefinition& definition) {
+  if (definition.begin_of_text) {
+    const int32_t id = *definition.begin_of_text;
+    return begin_template(definition.tokens[static_cast<size_t>(id)], id, definition.begin_of_pair);
+  }
+  if (definition.roles == BpeRoles::kDecoder) return template_json(kEmptyTemplate, {});
+  const auto id_of = [&](const char* text) -> std::optional<int32_t> {
     for (const int32_t id : definition.special) {
-      if (definition.tokens[static_cast<size_t>(id)] == text) return {text, id};
+      if (definition.tokens[static_cast<size_t>(id)] == text) return id;
     }
-    return nullptr;
+    return std::nullopt;
   };
-  const json classify = id_of("<s>");
-  const json separate = id_of("</s>");
-  if (classify.is_null() || separate.is_null()) return nullptr;
+  const bool bert = definition.roles == BpeRoles::kBert;
+  const std::pair<const char*, const char*> names = bert ? std::pair("[CLS]", "[SEP]") : std::pair("<s>", "</s>");
+  const auto classify = id_of(names.first);
+  const auto separate = id_of(names.second);
+  if (!classify || !separate) return nullptr;
+  if (bert) return template_json(kModernBertTemplate, {{names.first, *classify}, {names.second, *separate}});
   return {{"type", "RobertaProcessing"},
-          {"cls", classify},
-          {"sep", separate},
+          {"cls", {names.first, *classify}},
+          {"sep", {names.second, *separate}},
           {"trim_offsets", true},
           {"add_prefix_space", definition.add_prefix_space}};
 }
@@ -150,17 +194,16 @@ json hf_json_from_bpe(const BpeDefinition& definition) {
     merges.push_back({to_alphabet(definition.tokens[static_cast<size_t>(merge.left)]),
                       to_alphabet(definition.tokens[static_cast<size_t>(merge.right)])});
   }
-  const json byte_level = {{"type", "ByteLevel"},
-                           {"add_prefix_space", definition.add_prefix_space},
-                           {"trim_offsets", true},
-                           {"use_regex", definition.split == SplitRule::kGpt2}};
+  const bool use_regex = definition.split == SplitRule::kGpt2;
+  const json byte_level = hf_split_json(
+      {.rule = use_regex ? SplitRule::kGpt2 : SplitRule::kNone, .add_prefix_space = definition.add_prefix_space});
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
           {"added_tokens", added_tokens_json(definition.added, definition.special, definition.tokens)},
-          {"normalizer", nullptr},
-          {"pre_tokenizer", byte_level},
-          {"post_processor", roberta_processing(definition)},
+          {"normalizer", definition.composes ? json{{"type", "NFC"}} : json()},
+          {"pre_tokenizer", hf_split_json({.rule = definition.split, .add_prefix_space = definition.add_prefix_space})},
+          {"post_processor", post_processor(definition)},
           {"decoder", byte_level},
           {"model",
            {{"type", "BPE"},
@@ -170,13 +213,16 @@ json hf_json_from_bpe(const BpeDefinition& definition) {
             {"end_of_word_suffix", nullptr},
             {"fuse_unk", false},
             {"byte_fallback", false},
-            {"ignore_merges", false},
+            {"ignore_merges", definition.whole_words},
             {"vocab", vocabulary},
             {"merges", merges}}}};
 }
 
 json hf_json(const Tokenizer& tokenizer) {
   if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) return hf_json_from_bpe(bpe->definition());
+  if (const auto* characters = dynamic_cast<const CharacterBpeTokenizer*>(&tokenizer)) {
+    return hf_json_from_character_bpe(characters->definition());
+  }
   if (const auto* unigram = dynamic_cast<const UnigramTokenizer*>(&tokenizer)) {
     return hf_json_from_unigram(unigram->definition());
   }

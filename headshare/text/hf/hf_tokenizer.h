@@ -1,4 +1,4 @@
-// Reads and writes Hugging Face's tokenizer.json with a byte-level BPE, a WordPiece or a Unigram.
+// Reads and writes Hugging Face's tokenizer.json with a BPE over bytes or characters, a WordPiece or a Unigram.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headshare/text/bpe/bpe_merger.h"
+#include "headshare/text/bpe/character_bpe.h"
 #include "headshare/text/hf/hf_folder.h"
 #include "headshare/text/unigram/unigram_tokenizer.h"
 #include "headshare/text/wordpiece/wordpiece_tokenizer.h"
@@ -13,16 +14,28 @@
 namespace headshare {
 
 // Accepts what this tokenizer can reproduce token for token and refuses everything else by name:
-//  - model: type BPE with vocab and merges ("a b" or ["a", "b"]); no dropout, no prefix or suffix,
-//    no ignore_merges; all 256 bytes in the vocabulary (so unk_token and byte_fallback never act),
-//  - pre_tokenizer: ByteLevel, with its add_prefix_space and use_regex,
-//  - decoder: ByteLevel or null; post_processor: the same, a TemplateProcessing that adds nothing, or <s> A </s></s> B
-//    </s>; it is checked and left to the task: encode adds nothing,
-//  - normalizer: null,
+//  - model: type BPE with vocab and merges ("a b" or ["a", "b"]); ignore_merges; no dropout, no prefix or suffix; all
+//    256 bytes in the vocabulary (so unk_token and byte_fallback never act),
+//  - pre_tokenizer: ByteLevel, alone or behind a Split by a known pattern or Digits (hf_split.h),
+//  - decoder: ByteLevel or null (with byte_fallback and another decoder, a file is read as BPE over characters),
+//  - post_processor: as hf_borders.h has it; it is checked and left to the task: encode adds nothing,
+//  - normalizer: NFC or null,
 //  - truncation and padding: not read, which a notice says,
-//  - added_tokens with all their options, and behind them those of `beside` (hf_folder.h). <|endoftext|> ends a text.
-// Throws Error led by `where`.
+//  - added_tokens with all their options, and behind them those of `beside` (hf_folder.h).
+// The eos_token of `beside` ends a text unless the borders are RoBERTa's or BERT's; without it <|endoftext|> or the
+// partner of the token that begins texts. Throws Error led by `where`, also where merges make the token that begins or
+// ends texts.
 BpeDefinition bpe_from_hf_json(const nlohmann::json& object, const std::string& where, const TokensBeside& beside = {});
+
+// Accepts for a BPE over characters, as bpe_from_hf_json does for bytes:
+//  - model: type BPE with byte_fallback and a token for each byte ("<0x0A>"); no ignore_merges,
+//  - normalizer and pre_tokenizer: Replace of " " by U+2581, alone or behind Prepend, and then null or the Split at " "
+//    that finds nothing any more; or null and a Metaspace without split,
+//  - decoder: Replace, ByteFallback, Fuse, and Strip of one space or not,
+//  - post_processor: a token before every text or nothing,
+//  - truncation, padding and added_tokens as for bytes.
+CharacterBpeDefinition character_bpe_from_hf_json(const nlohmann::json& object, const std::string& where,
+                                                  const TokensBeside& beside = {});
 
 // These are GPT-2's encoder.json and vocab.bpe (or vocab.json and merges.txt), with the names of the files.
 struct Gpt2Files {
@@ -34,7 +47,9 @@ struct Gpt2Files {
 };
 
 // RoBERTa's special tokens, which BART has too, are <s>, </s>, <pad>, <unk> and <mask>, as far as no merge makes them;
-// GPT-2's is <|endoftext|>, which ends a text. A vocabulary with <s> and </s> is taken for RoBERTa's.
+// GPT-2's is <|endoftext|>, which ends a text. A vocabulary with <s> and </s> is taken for RoBERTa's, unless the files
+// say that it is GPT-2's. add_bos_token, bos_token and eos_token of `beside` count as in bpe_from_hf_json, unless the
+// files say that it is RoBERTa's.
 BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const TokensBeside& beside = {});
 
 // Accepts for WordPiece, as bpe_from_hf_json does for BPE:
@@ -66,6 +81,7 @@ UnigramDefinition unigram_from_hf_json(const nlohmann::json& object, const std::
 
 // They return the same tokenizers for Hugging Face; hf_json throws Error for other kinds.
 nlohmann::json hf_json_from_bpe(const BpeDefinition& definition);
+nlohmann::json hf_json_from_character_bpe(const CharacterBpeDefinition& definition);
 nlohmann::json hf_json_from_wordpiece(const WordPieceDefinition& definition);
 nlohmann::json hf_json_from_unigram(const UnigramDefinition& definition);
 nlohmann::json hf_json(const Tokenizer& tokenizer);

@@ -1,9 +1,9 @@
 #include "headshare/text/hf/hf_tokenizer_config.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
-#include "headshare/base/json_in_order.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/files/file.h"
+#include "headshare/base/json/json_in_order.h"
+#include "headshare/base/json/json_input.h"
 
 namespace headshare {
 namespace {

@@ -3,9 +3,10 @@
 #include <map>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
+#include "headshare/text/unicode/metaspace.h"
 #include "headshare/text/unigram/unigram_file.h"
 
 namespace headshare {
@@ -107,7 +108,6 @@ void read_added(const json& object, const TokensBeside& beside, const std::strin
     if (!is_piece && token.id != d->unknown) d->special.push_back(token.id);
   }
   std::sort(d->special.begin(), d->special.end());
-  std::sort(d->special.begin(), d->special.end());
   std::erase_if(d->added, [d](const AddedToken& token) { return token.id == d->unknown && !token.special; });
 }
 
@@ -192,19 +192,6 @@ json step_json(const NormalStep& step) {
   return nullptr;
 }
 
-// Returns "[CLS]:0 A:0" as the pieces of a template.
-json template_pieces(const std::string& outlined) {
-  json pieces = json::array();
-  for (size_t begin = 0; begin < outlined.size();) {
-    const size_t colon = outlined.find(':', begin);
-    const std::string id = outlined.substr(begin, colon - begin);
-    const json body = {{"id", id}, {"type_id", outlined[colon + 1] - '0'}};
-    pieces.push_back({{id == "A" || id == "B" ? "Sequence" : "SpecialToken", body}});
-    begin = colon + 3;
-  }
-  return pieces;
-}
-
 TemplateOutline outline_of(const UnigramDefinition& d) {
   if (!d.language) return d.pair_separators == 2 ? kRobertaTemplate : kBertTemplate;
   return language_outline(d.tokens[static_cast<size_t>(d.language->id)], d.language->leads);
@@ -212,27 +199,20 @@ TemplateOutline outline_of(const UnigramDefinition& d) {
 
 // Returns the template; null for vocabularies without the borders of texts.
 json template_processing(const UnigramDefinition& d) {
-  const bool roberta = d.pair_separators == 2;
-  json tokens = json::object();
-  const auto add = [&](const std::string& text, int32_t id) {
-    tokens[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
-  };
-  std::vector<std::string> borders = {roberta ? "<s>" : "[CLS]", roberta ? "</s>" : "[SEP]"};
+  std::vector<std::string> borders = {d.pair_separators == 2 ? "<s>" : "[CLS]",
+                                      d.pair_separators == 2 ? "</s>" : "[SEP]"};
+  std::vector<std::pair<std::string, int32_t>> tokens;
   if (d.language) {
     borders = {"</s>"};
-    add(d.tokens[static_cast<size_t>(d.language->id)], d.language->id);
+    tokens.emplace_back(d.tokens[static_cast<size_t>(d.language->id)], d.language->id);
   }
   for (const std::string& text : borders) {
     const auto found = std::find_if(d.special.begin(), d.special.end(),
                                     [&](int32_t id) { return d.tokens[static_cast<size_t>(id)] == text; });
     if (found == d.special.end()) return nullptr;
-    add(text, *found);
+    tokens.emplace_back(text, *found);
   }
-  const auto& [single, pair] = outline_of(d);
-  return {{"type", "TemplateProcessing"},
-          {"single", template_pieces(single)},
-          {"pair", template_pieces(pair)},
-          {"special_tokens", tokens}};
+  return template_json(outline_of(d), tokens);
 }
 
 }  // namespace

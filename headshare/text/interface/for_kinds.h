@@ -5,9 +5,11 @@
 
 namespace headshare {
 
-// The format and its version, which lead every tokenizer.json of ours.
+// The format and its version, which lead every tokenizer.json of ours. A file has the first version unless it needs
+// what programs of that version do not know.
 inline constexpr const char* kTokenizerFormat = "headshare-tokenizer";
 inline constexpr int32_t kTokenizerVersion = 1;
+inline constexpr int32_t kNewestTokenizerVersion = 2;
 
 // Every to_json() begins with this object.
 nlohmann::json tokenizer_header(const Tokenizer& tokenizer);

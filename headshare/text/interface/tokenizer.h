@@ -37,7 +37,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Returns "bytes", "characters", "words", "bpe", "wordpiece", "unigram", "sentencepiece", "hash-md" or "hash-lsh".
+  // Returns "bytes", "characters", "words", "bpe", "character-bpe", "wordpiece", "unigram", "sentencepiece",
+  // "hash-md" or "hash-lsh".
   virtual std::string kind() const = 0;
 
   // Ids run from 0 to vocabulary_size() - 1.
@@ -68,6 +69,10 @@ class Tokenizer {
   // Returns how many separators stand between the two texts of a pair: [CLS] A [SEP] B [SEP] has 1, RoBERTa's <s> A
   // </s></s> B </s> has 2.
   virtual int64_t pair_separators() const { return 1; }
+
+  // Returns the token that stands before every text that a decoder reads, where it was trained so: Llama's <s>.
+  // encode() does not put it there. Nothing for tokenizers whose files do not say so.
+  virtual std::optional<int32_t> begins_texts() const { return {}; }
 
   // Tells whether this token goes on with the word that the token before it belongs to, where words are what masking
   // and the reader take for one: "##ing", not "ing", "," or a special token. A text's first token begins a word

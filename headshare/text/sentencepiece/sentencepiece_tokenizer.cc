@@ -5,11 +5,12 @@
 #include <cctype>
 
 #include "headshare/base/error.h"
-#include "headshare/base/file.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/files/file.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/hf/hf_folder.h"
 #include "headshare/text/interface/for_kinds.h"
 #include "headshare/text/sentencepiece/model_check.h"
+#include "headshare/text/unicode/metaspace.h"
 #include "headshare/text/unicode/utf8.h"
 #include "headshare/text/unigram/charsmap.h"
 #include "headshare/text/unigram/unigram_tokenizer.h"

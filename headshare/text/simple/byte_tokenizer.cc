@@ -1,6 +1,6 @@
 #include "headshare/text/simple/byte_tokenizer.h"
 
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/interface/for_kinds.h"
 
 namespace headshare {

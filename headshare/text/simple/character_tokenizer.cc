@@ -1,7 +1,7 @@
 #include "headshare/text/simple/character_tokenizer.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/interface/for_kinds.h"
 #include "headshare/text/unicode/utf8.h"
 

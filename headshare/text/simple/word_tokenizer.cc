@@ -3,7 +3,7 @@
 #include <utf8proc.h>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/interface/for_kinds.h"
 #include "headshare/text/unicode/utf8.h"
 

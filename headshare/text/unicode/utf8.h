@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 
 namespace headshare {
 

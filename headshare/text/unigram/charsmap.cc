@@ -4,7 +4,7 @@
 #include <array>
 
 #include "headshare/base/error.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 
 namespace headshare {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/valid_utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/text/unicode/canonical_order.h"
 #include "headshare/text/unicode/compatibility.h"
 #include "headshare/text/unicode/utf8.h"

@@ -1,8 +1,8 @@
 #include "headshare/text/unigram/unigram_file.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/field.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
+#include "headshare/base/options/field.h"
 #include "headshare/text/added/added_file.h"
 
 namespace headshare {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/testing.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/test_support.h"

@@ -8,10 +8,11 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/interface/for_kinds.h"
 #include "headshare/text/interface/word_cache.h"
 #include "headshare/text/unicode/bert_characters.h"
+#include "headshare/text/unicode/metaspace.h"
 #include "headshare/text/unicode/utf8.h"
 #include "headshare/text/unigram/unigram_file.h"
 

@@ -11,9 +11,6 @@
 
 namespace headshare {
 
-// This stands for a space in pieces.
-constexpr std::string_view kMetaspace = "\xE2\x96\x81";  // U+2581
-
 // This is the language that texts are in, as mBART has it: its token, a special one among `added`, stands beside the
 // text (text_borders.h).
 struct LanguageToken {

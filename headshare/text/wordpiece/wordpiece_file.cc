@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/text/added/added_file.h"
 #include "headshare/text/unicode/utf8.h"
 

@@ -1,0 +1,21 @@
+// Batches of images become tensors.
+#pragma once
+
+#include "headshare/data/images/image_batcher.h"
+#include "headshare/models/vision.h"
+
+namespace headshare {
+
+struct ImageTensors {
+  Tensor pixels;             // float32 [B, C, S, S]
+  Tensor labels;             // int64 [B]
+  Tensor mixed_labels = {};  // int64 [B], or undefined
+  double share = 1;          // of `labels`
+};
+
+ImageTensors image_tensors(const ImageBatch& batch, const VisionOptions& model, c10::Device device);
+
+// Returns how the model's pixels become numbers.
+PixelScale scale_of(const VisionOptions& model);
+
+}  // namespace headshare
