@@ -38,12 +38,15 @@ def test_the_documented_line_runs_a_plan(run, program, text, tmp_path, monkeypat
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     monkeypatch.setenv("SSH_LOG", str(tmp_path / "ssh.log"))
     monkeypatch.setenv("PARALLEL", "--will-cite")
+    # GNU parallel guesses a missing $SHELL from the processes above it, takes one that is no shell, and runs nothing.
+    monkeypatch.setenv("SHELL", "/bin/sh")
 
     run("compare", *arguments, "--out", "out", cwd=alone)
     assert len(json.loads(run("compare", *arguments, "--plan", "out", "--json", cwd=together).stdout)["unfinished"]) == 3
     line = line.replace("seq 0 41", "seq 0 2").replace("/shared/comparison", str(together / "out"))
     done = subprocess.run(line, shell=True, cwd=together, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+    assert done.stderr.count("is finished") == 3, done.stderr
     assert set((tmp_path / "ssh.log").read_text().split()) == {"h1", "h2", "dead"}
     gathered = run("compare", "--resume", "--out", "out", cwd=together)
     assert "3 of 3 models were finished before" in gathered.stderr
