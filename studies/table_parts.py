@@ -88,6 +88,23 @@ def spread(values):
     return f"{statistics.fmean(values):.3f} ± {statistics.stdev(values):.3f}"
 
 
+def student_interval(values, digits):
+    """Writes the mean of a few independent values with its 95 % interval."""
+    half = judging.half_width_factor(len(values), 1) * statistics.stdev(values)
+    center = statistics.fmean(values)
+    return f"{center:.{digits}f} [{center - half:.{digits}f}, {center + half:.{digits}f}]"
+
+
+def difference_of_means(ours, theirs, digits):
+    """Writes the difference of two means of independent values with Student's 95 % interval."""
+    freedom = len(ours) + len(theirs) - 2
+    squares = sum(statistics.variance(values) * (len(values) - 1) for values in (ours, theirs))
+    half = judging.student_t(freedom, 1 - (1 - judging.CONFIDENCE) / 2)
+    half *= math.sqrt(squares / freedom * (1 / len(ours) + 1 / len(theirs)))
+    center = statistics.fmean(ours) - statistics.fmean(theirs)
+    return f"{center:+.{digits}f} [{center - half:+.{digits}f}, {center + half:+.{digits}f}]"
+
+
 def retention(value, digits, seeds=judging.FEWEST_SEEDS):
     """Writes a retention with its interval, unless it rests on so few seeds that these may agree by luck."""
     if value["value"] is None:
