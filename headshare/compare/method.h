@@ -56,7 +56,7 @@ class ComparisonMethod {
   virtual ~ComparisonMethod() = default;
 
   // Names the unit of training speed: "tokens/s".
-  virtual std::string unit() const = 0;
+  virtual std::string unit(const ComparisonOptions& options) const = 0;
 
   // Returns the number of micro-batches of a step.
   virtual int64_t accumulation(const ComparisonOptions& options) const = 0;

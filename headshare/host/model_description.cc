@@ -22,6 +22,28 @@ std::optional<TaskHeadDescription> describe_head(const TaskHeadOptions& head) {
   return TaskHeadDescription{enum_name(task_head_names(), head.kind), head.outputs, head.labels};
 }
 
+std::optional<TaskHeadDescription> describe_head(const VisionOptions& vision) {
+  if (vision.classes == 0) return std::nullopt;
+  const bool mean = vision.pooling == ImagePooling::kMean;
+  return TaskHeadDescription{mean ? "the mean of the patches" : "the class token", vision.classes,
+                             vision.images.labels};
+}
+
+std::optional<TaskHeadDescription> describe_head(const ModelOptions& model) {
+  if (const auto* encoder = model.find<EncoderOptions>()) return describe_head(encoder->task_head);
+  if (const auto* vision = model.find<VisionOptions>()) return describe_head(*vision);
+  return std::nullopt;
+}
+
+// Lists the verbs that read images: most verbs read texts, and say so only when they are called.
+std::vector<std::string> verbs_of(const ModelOptions& model) {
+  const auto* vision = model.find<VisionOptions>();
+  if (vision == nullptr) return {};
+  std::vector<std::string> verbs = {"finetune MODEL --images DIR", "analyze MODEL --images FILE", "convert MODEL OUT"};
+  if (vision->classes > 0) verbs.insert(verbs.begin(), {"predict MODEL IMAGES", "evaluate MODEL --images DIR"});
+  return verbs;
+}
+
 std::optional<TokenizerDescription> describe_tokenizer(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
   const std::shared_ptr<Tokenizer> tokenizer = load_tokenizer(path);
@@ -55,7 +77,6 @@ Json to_json(const TokenizerDescription& tokenizer) {
 
 ModelDescription describe_checkpoint(const fs::path& directory, const ModelOptions& model) {
   check_weights(directory, model);
-  const auto* encoder = model.find<EncoderOptions>();
   return {.path = directory,
           .kind = model.kind().name(),
           .weights_bytes = fs::file_size(directory / "model.safetensors"),
@@ -66,7 +87,8 @@ ModelDescription describe_checkpoint(const fs::path& directory, const ModelOptio
           .tokenizer = describe_tokenizer(directory / "tokenizer.json"),
           .source_tokenizer = describe_tokenizer(directory / "source_tokenizer.json"),
           .step = training_step(directory),
-          .task_head = encoder == nullptr ? std::nullopt : describe_head(encoder->task_head),
+          .task_head = describe_head(model),
+          .verbs = verbs_of(model),
           .options = options_that_matter(model)};
 }
 
@@ -90,6 +112,7 @@ Json to_json(const ModelDescription& model) {
   if (const auto& head = model.task_head) {
     report["task_head"] = {{"reads", head->reads}, {"outputs", head->outputs}, {"labels", head->labels}};
   }
+  if (!model.verbs.empty()) report["verbs"] = model.verbs;
   report["options"] = model.options;
   return report;
 }

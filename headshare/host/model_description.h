@@ -33,7 +33,8 @@ struct ModelDescription {
   std::optional<TokenizerDescription> tokenizer, source_tokenizer;
   std::optional<int64_t> step;  // the step of training at which the checkpoint was taken, if it was
   std::optional<TaskHeadDescription> task_head;
-  nlohmann::json options;  // the options that matter, by name
+  std::vector<std::string> verbs;  // of a model of images: what takes it, as a command begins; else empty
+  nlohmann::json options;          // the options that matter, by name
 };
 
 // Describes the checkpoint `directory`, whose options are `model`. Throws Error for weights that do not fit them.

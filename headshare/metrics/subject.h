@@ -10,11 +10,12 @@
 
 namespace headshare {
 
-// Readers see this item of the reported part beside what each model wrote for it.
+// Readers see this item of the reported part beside what each model wrote for it, or what class it told.
 struct WrittenExample {
   int64_t item = 0;  // which one it is, from 0
   std::string input;
   std::string reference;
+  std::string image = {};  // of images the input: a PNG file in base64; "" of texts
 
   bool operator==(const WrittenExample&) const = default;
 };
@@ -37,10 +38,11 @@ struct Subject {
   std::vector<std::optional<double>> task_chances = {};
   double unknown_share = 0;      // of the reported part's tokens, where these are text: they stand for unknown text
   std::string fingerprint = {};  // of all parts as models read them; "" where the data is made or was not hashed
-  std::vector<WrittenExample> examples = {};  // where models write text
+  std::vector<WrittenExample> examples = {};  // where models write text, or see images
   // This names the model that was fine-tuned: "masked LM, 4 layers of 128, 3000 steps". It is "" where there was none,
   // and in files from before it was recorded.
   std::string encoders = {};
+  std::string unit = "tokens";  // what training counts for its speed; of tasks it is examples
 
   // Appends a sentence to the one that says what is asked; "" appends nothing.
   void add_sentence(const std::string& said) { sentence += (sentence.empty() || said.empty() ? "" : " ") + said; }

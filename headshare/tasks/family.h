@@ -36,6 +36,9 @@ class TaskFamily {
   // Tells whether they learn from --text.
   virtual bool learns_from_text() const { return false; }
 
+  // Names what a step counts, and training for its speed.
+  virtual std::string unit() const { return "tokens"; }
+
   // Tells whether `train` trains such models by themselves: those that are of use outside a comparison.
   virtual bool trains_alone() const { return false; }
 

@@ -24,12 +24,14 @@ std::string state_text(const CellProgress& progress, const std::string& unit) {
   return join_text("loss ", format_fixed(progress.loss, 4), "  ", format_count(progress.tokens_per_second), unit);
 }
 
+std::string unit_of(const ComparisonOptions& options) { return comparison_method(options).unit(options); }
+
 }  // namespace
 
 std::string running_text(const std::vector<CellPlan>& plans, const std::vector<RunningCell>& running) {
   if (running.empty()) return "";
   const auto count = static_cast<int64_t>(plans.size());
-  const std::string unit = " " + comparison_method(plans[running.front().cell].options).unit();
+  const std::string unit = " " + unit_of(plans[running.front().cell].options);
   const auto named = [&](const RunningCell& one) {
     return numbered_cell(plans[one.cell].key, static_cast<int64_t>(one.cell) + 1, count);
   };

@@ -25,8 +25,8 @@ void TrainingProgress::on_step(const StepReport& report) {
   last_ = report;
   line_.update(static_cast<double>(report.step), static_cast<double>(report.total_steps),
                join_text("step ", report.step, "/", report.total_steps, "  loss ", format_fixed(report.loss, 4),
-                         "  lr ", report.learning_rate, "  ", format_count(report.tokens_per_second), " tokens/s  ",
-                         format_bytes(static_cast<double>(peak_memory_bytes()))));
+                         "  lr ", report.learning_rate, "  ", format_count(report.tokens_per_second), " ", unit_,
+                         "/s  ", format_bytes(static_cast<double>(peak_memory_bytes()))));
 }
 
 void TrainingProgress::on_evaluation_progress(int64_t done, int64_t total) {

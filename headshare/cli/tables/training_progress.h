@@ -13,7 +13,8 @@ std::string recovered_text(double recovered);
 
 class TrainingProgress : public Observer {
  public:
-  explicit TrainingProgress(const std::string& title) : line_(title) {}
+  // `unit` names what speeds count: "tokens".
+  TrainingProgress(const std::string& title, std::string unit) : line_(title), unit_(std::move(unit)) {}
 
   void on_step(const StepReport& report) override;
   void on_evaluation_progress(int64_t done, int64_t total) override;
@@ -24,6 +25,7 @@ class TrainingProgress : public Observer {
 
  private:
   ProgressLine line_;
+  std::string unit_;
   StepReport last_;
 };
 

@@ -137,4 +137,11 @@ std::string TextTable::text(int width) const {
   return out;
 }
 
+std::string tsv_field(const std::string& text) {
+  if (text.find_first_of("\t\n\r\"") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
 }  // namespace headshare

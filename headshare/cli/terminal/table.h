@@ -47,4 +47,8 @@ class TextTable {
   std::vector<Row> rows_;
 };
 
+// Returns the text of a field between tabs: in quotes where it holds a tab, a line end or a quote, as tsv-quoted reads
+// it.
+std::string tsv_field(const std::string& text);
+
 }  // namespace headshare

@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "headshare/analyze/analyze_model.h"
+#include "headshare/analyze/seen_images.h"
 #include "headshare/base/error.h"
 #include "headshare/base/files/output_file.h"
 #include "headshare/base/files/placeholder.h"
@@ -22,6 +23,7 @@ namespace {
 struct AnalyzeOptions {
   std::string model;
   std::vector<std::string> text;
+  std::vector<std::string> images;
   int64_t text_tokens = 8192;
   std::string html;
   bool overwrite = false;
@@ -34,6 +36,9 @@ Fields own_fields(AnalyzeOptions& o) {
       naming_path(field(
           "text", &o.text,
           "text like what the model reads: shows where heads look, and weighs maps and errors by what layers read")),
+      naming_path(field("images", &o.images,
+                        "for a model that reads images: PNG and JPEG files, or folders of them; with --html the page "
+                        "shows where each head looks in them")),
       naming_file(field("html", &o.html, "write a page with all figures to this file")),
       field("overwrite", &o.overwrite, "replace the file of --html where it exists already"),
       field("json", &o.json, "print one JSON object, with all spectra and similarities"),
@@ -52,6 +57,7 @@ Fields own_fields(AnalyzeOptions& o) {
 std::optional<OutputFile> page_file(const AnalyzeOptions& o) {
   if (o.html.empty()) return std::nullopt;
   InputPaths inputs = paths_of_texts(o.text);
+  inputs.insert(inputs.end(), o.images.begin(), o.images.end());
   inputs.push_back(find_checkpoint(o.model).string());
   return OutputFile(o.html, o.overwrite ? Overwrite::kYes : Overwrite::kNo, inputs);
 }
@@ -60,6 +66,8 @@ void check_options(const Arguments& arguments, const AnalyzeOptions& options) {
   for (const char* name : {"text-tokens", "map-tokens"}) {
     HS_CHECK(!options.text.empty() || !arguments.given(name), "--", name, " needs --text");
   }
+  HS_CHECK(options.images.empty() || options.json || !options.html.empty(),
+           "--images is shown on a page: name it with --html FILE, or ask for --json");
   HS_CHECK(!options.overwrite || !options.html.empty(), "--overwrite needs --html");
 }
 
@@ -87,17 +95,26 @@ HeadAnalysis analyze(const fs::path& directory, const Options& stored, const Ana
   return analyzed(model, analysis, options);
 }
 
-// Looks at weights alone: a sample of what the layers read would take images.
+// Compares heads by their weights alone, and shows where they look in images.
 HeadAnalysis analyze_vision(const fs::path& directory, const AnalyzeOptions& options) {
   HS_CHECK(options.text.empty(), directory.string(),
-           " reads images, and is analysed by its weights alone; leave --text out");
-  return analyzed(load_vision_model(directory).model, options.analysis, options);
+           " reads images, and is analysed by its weights alone; leave --text out, and name images with --images");
+  const VisionTransformer model = load_vision_model(directory).model;
+  std::vector<LookedAtImage> images;
+  if (!options.images.empty()) images = look_at_images(model, options.images);
+  HeadAnalysis analysis = analyzed(model, options.analysis, options);
+  analysis.class_token = model->options().class_token;
+  analysis.images = std::move(images);
+  return analysis;
 }
 
 HeadAnalysis analyze(const AnalyzeOptions& options) {
   const fs::path directory = find_checkpoint(options.model);
   const ModelOptions stored = read_options(directory);
   refuse_source(stored, directory.string(), "`analyze` does not look into");
+  HS_CHECK(options.images.empty() || stored.find<VisionOptions>() != nullptr,
+           "--images is for models that read images, ", "and ", directory.string(), " is ",
+           stored.kind().what_it_does(stored), "; leave it out");
   if (const auto* decoder = stored.find<DecoderOptions>()) return analyze(directory, *decoder, options);
   if (stored.find<VisionOptions>() != nullptr) return analyze_vision(directory, options);
   const auto* encoder = stored.find<EncoderOptions>();
@@ -116,6 +133,7 @@ int run_analyze(const Words& words) {
   arguments.required("MODEL", "a checkpoint or run directory", &options.model);
   arguments.group("Options", own_fields(options));
   arguments.example("analyze run", "by its weights alone");
+  arguments.example("analyze vit-run --images cat.png --html heads.html", "where each head looks in an image");
   arguments.example("analyze run --text book.txt --html heads.html", "on a text, with a page of figures");
   if (!arguments.parse(words)) return kOk;
   as_usage([&] { check_options(arguments, options); });

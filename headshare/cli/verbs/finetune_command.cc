@@ -1,4 +1,5 @@
-// headshare finetune adapts a trained encoder to labelled data, with several seeds and learning rates.
+// headshare finetune adapts a trained encoder to labelled texts, or a vision transformer to labelled images, with
+// several seeds and learning rates.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -18,6 +19,7 @@
 #include "headshare/host/model_input.h"
 #include "headshare/tasks/finetune/fine_tune_grid.h"
 #include "headshare/tasks/finetune/predict.h"
+#include "headshare/tasks/images/image_job.h"
 
 namespace headshare {
 namespace {
@@ -37,11 +39,12 @@ struct FineTuneCommand {
   int64_t seed = 0;
   JobOptions job;
   FineTuneLearning tuning;
+  ImageTuningOptions images;
   RuntimeOptions runtime;
 
   Fields run_fields() {
     return {
-        naming_model(field("model", &model, "the encoder, where it is not named as MODEL")),
+        naming_model(field("model", &model, "the model, where it is not named as MODEL")),
         field("task", &tasks,
               "glue and superglue (all their tasks), single ones (cola, superglue/rte), squad; of your own table "
               "classify (a class for a text), pair (for two texts), regress (a number, for one or two)"),
@@ -64,6 +67,7 @@ struct FineTuneCommand {
     computing.push_back(shard_field(&shard_optimizer));
     return {option_group("Run", run_fields()),
             option_group("Data", data_fields()),
+            option_group("Images", fields(images)),
             option_group("Fine-tuning", fields(job.tuning)),
             option_group("Learning", fields(tuning)),
             option_group("Distillation", tuned_teacher_fields(job.distillation)),
@@ -75,7 +79,7 @@ struct FineTuneCommand {
 
   void make_paths_whole() {
     for (std::string* path : {&model, &job.files.data, &job.files.train, &job.files.validation, &job.files.test,
-                              &job.distillation.teacher}) {
+                              &job.distillation.teacher, &images.data.images}) {
       *path = whole_path(*path);
     }
   }
@@ -101,18 +105,25 @@ struct FineTuneCommand {
 };
 
 Arguments arguments_of(FineTuneCommand& command) {
-  Arguments made(FineTuneCommand::kVerb,
-                 "Fine-tunes a trained encoder on labelled texts and scores it as the task's own scorer does.");
-  made.optional("MODEL",
-                "an encoder: a checkpoint or run directory of `train --task mlm` or three-way, or an imported encoder",
-                &command.model);
+  Arguments made(
+      FineTuneCommand::kVerb,
+      "Fine-tunes a trained encoder on labelled texts and scores it as the task's own scorer does, or a vision "
+      "transformer on labelled images.");
+  made.optional(
+      "MODEL",
+      "an encoder: a checkpoint or run directory of `train --task mlm` or three-way, or an imported encoder; for "
+      "--images a vision transformer: of `train --task image`, or imported",
+      &command.model);
   made.groups(command.groups());
-  made.common({"task", "out", "data", "train", "validation", "test", "validation-fraction", "epochs", "batch-size",
-               "learning-rate", "seeds", "train-examples", "max-length", "keep-models", "resume"});
+  made.common({"task", "out", "images", "image-size", "data", "train", "validation", "test", "validation-fraction",
+               "epochs", "batch-size", "learning-rate", "seeds", "train-examples", "max-length", "keep-models",
+               "resume"});
   made.example("finetune encoder --task classify --train labelled.tsv --validation-fraction 0.2 --out tuned",
                "your own table with the columns text and label");
   made.example("finetune encoder --task cola --data glue/ --seeds 3 --out cola",
                "a task of GLUE, from the folder with all of them");
+  made.example("finetune vit --images flowers --image-size 96 --learning-rate 1e-4,3e-4 --out flowers-vit",
+               "images in a folder for each class: a new head, positions interpolated to the size");
   made.note(
       "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
       "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
@@ -136,12 +147,27 @@ std::string fine_tuning_text(const Evaluation& evaluation) {
   return text;
 }
 
+// Throws UsageError for options that images give no meaning.
+void refuse_options_of_texts(const Arguments& arguments, FineTuneCommand command) {
+  Fields texts = command.data_fields();
+  append(&texts, fields(command.job.windows));
+  append(&texts, fields(command.job.answers));
+  append(&texts, tuned_teacher_fields(command.job.distillation));
+  std::vector<std::string> names = names_of(texts);
+  names.insert(names.end(), {"max-length", "group-by-length"});
+  arguments.refuse_idle(names, "is about texts, and --images names images");
+  arguments.refuse_idle({"validation-fraction"}, "holds texts back; images have --image-validation-fraction");
+  if (run_processes().size() == 1) arguments.refuse_idle({"shard-optimizer"}, kNoShards);
+}
+
 // Throws UsageError for options that would change nothing for these tasks: a user who sets one believes that it
 // matters.
 void refuse_idle_options(const Arguments& arguments, FineTuneCommand command) {
   if (!command.job.distillation.given()) {
     arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
   }
+  if (command.images.given()) return refuse_options_of_texts(arguments, command);
+  arguments.refuse_idle(names_of(fields(command.images)), "is about images, which --images DIR names");
   const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
   const auto any = [&](const std::function<bool(const std::string&)>& is) {
     return std::any_of(tasks.begin(), tasks.end(), is);
@@ -222,9 +248,50 @@ void print_results(const FineTuneCommand& command, const std::vector<TaskResult>
       command.json, [&] { return object.dump(2) + "\n"; }, [&] { print(results_text(results)); });
 }
 
+// OpenedJobs are what is fine-tuned on, and the checkpoint that all models begin with.
+struct OpenedJobs {
+  FineTuneJobs jobs;
+  fs::path checkpoint;
+};
+
+OpenedJobs open_images(const FineTuneCommand& command, const FineTuneGrid& grid, c10::Device device) {
+  const LoadedVision trained = load_vision_model(command.model);
+  OpenedJobs opened{.jobs = {}, .checkpoint = trained.directory};
+  ProgressLine line("images");
+  opened.jobs.push_back(
+      open_image_job(command.images, command.job.tuning, trained, [&line](int64_t done, int64_t total) {
+        check_interrupted();
+        line.update(static_cast<double>(done), static_cast<double>(total));
+      }));
+  check_starts(grid, opened.jobs, device);
+  return opened;
+}
+
+OpenedJobs open_texts(const FineTuneCommand& command, const FineTuneGrid& grid, c10::Device device) {
+  const LoadedEncoder trained = load_encoder_model(command.model);
+  return {.jobs = open_jobs(grid, expand_job_names(command.tasks), trained, device), .checkpoint = trained.directory};
+}
+
+// Throws UsageError where the model reads texts and images are given, or the other way round, and for tasks that do not
+// fit together.
+void check_tasks(const FineTuneCommand& command) {
+  const ModelOptions model = read_options(find_checkpoint(command.model));
+  const bool vision = model.find<VisionOptions>() != nullptr;
+  as_usage([&] {
+    HS_CHECK(!vision || command.images.given(), command.model, " reads images: name labelled ones with --images DIR");
+    HS_CHECK(vision || !command.images.given(), "--images is for vision transformers, and ", command.model, " is ",
+             model.kind().what_it_does(model));
+    if (command.images.given()) {
+      HS_CHECK(command.tasks.empty() || command.tasks == std::vector<std::string>{kImageJob}, "--task ",
+               list_text(command.tasks), " is about texts, and --images names images; leave one of them out");
+    } else {
+      check_one_task(command, expand_job_names(command.tasks));
+    }
+  });
+}
+
 int finetune(FineTuneCommand& command) {
-  const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
-  as_usage([&] { check_one_task(command, tasks); });
+  check_tasks(command);
   as_usage([&] { check_learning_rates(command.tuning); });
   const std::string& teacher = command.job.distillation.teacher;
   if (!teacher.empty() && !command.resume) {
@@ -234,7 +301,6 @@ int finetune(FineTuneCommand& command) {
   const c10::Device device = start_runtime(command.runtime);
   check_same_device(processes, device);
   check_micro_batches(processes, command.tuning.accumulation);
-  const LoadedEncoder trained = load_encoder_model(command.model);
   warn_if_no_faster(command.tuning.precision, device);
   command.tuning.precision = resolve_precision(command.tuning.precision, device);
   const FineTuneGrid grid = command.grid();
@@ -243,7 +309,8 @@ int finetune(FineTuneCommand& command) {
     lock.emplace(grid.out);
     check_grid(grid);
   });
-  const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
+  const auto [jobs, checkpoint] =
+      command.images.given() ? open_images(command, grid, device) : open_texts(command, grid, device);
   if (processes.size() > 1) {  // the fingerprint of a job reads all of its rows
     std::string fingerprints;
     for (const auto& job : jobs) fingerprints += job->fingerprint() + " ";
@@ -252,7 +319,7 @@ int finetune(FineTuneCommand& command) {
   if (!teacher.empty()) check_same_teacher(processes, find_checkpoint(find_tuned_model(teacher)));
   nlohmann::ordered_json options;
   on_process_0(processes, [&](const Beat& /*beat*/) {
-    begin_grid(grid, jobs, trained.directory);
+    begin_grid(grid, jobs, checkpoint);
     options = write_resolved(command, grid.out);
     note_launch(grid.out);
   });
@@ -290,8 +357,12 @@ int run_finetune(const Words& words) {
   if (command.out.empty()) throw UsageError("--out is missing: where should the models be kept?");
   check_resume(command);
   if (command.resume) command = resumed_fine_tuning(arguments, command.out);
-  if (command.model.empty()) throw UsageError("MODEL is missing: name the encoder to fine-tune");
-  if (command.tasks.empty()) throw UsageError("--task is missing, such as --task glue, --task cola or --task classify");
+  if (command.model.empty()) throw UsageError("MODEL is missing: name the model to fine-tune");
+  if (command.tasks.empty() && !command.images.given()) {
+    throw UsageError(
+        "--task is missing, such as --task glue, --task cola or --task classify; a vision transformer "
+        "needs --images DIR");
+  }
   if (!command.resume) refuse_idle_options(arguments, command);
   catch_interrupts();
   return work_resumably(command, [&] { return finetune(command); });

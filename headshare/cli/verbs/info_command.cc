@@ -68,13 +68,15 @@ std::string model_text(const ModelDescription& model, int width) {
                     count(model.size.attention_parameters), " (effective ",
                     count(model.size.attention_parameters_effective), "), token embedding ",
                     count(model.size.embedding_parameters), "\n", cache_text(model));
-  text += "tokenizer    " + (model.tokenizer ? tokenizer_text(*model.tokenizer) : "none") + "\n";
+  if (model.verbs.empty())
+    text += "tokenizer    " + (model.tokenizer ? tokenizer_text(*model.tokenizer) : "none") + "\n";
   if (model.source_tokenizer) text += "             of the source: " + tokenizer_text(*model.source_tokenizer) + "\n";
   if (const auto& head = model.task_head) {
     text += join_text("task head    reads ", head->reads, ", ", head->outputs, " outputs",
                       head->labels.empty() ? "" : " " + nlohmann::json(head->labels).dump(), "\n");
   }
   if (model.step) text += join_text("training     step ", *model.step, "\n");
+  if (!model.verbs.empty()) text += "verbs        " + wrap(list_text(model.verbs), width, 13) + "\n";
   std::string options;
   for (const auto& [name, value] : model.options.items()) {
     options +=

@@ -164,11 +164,13 @@ void check_target(const TrainCommand& command, const RunDirectory& directory, co
            " holds a run already; --resume continues it, --overwrite deletes it, or choose another --out");
 }
 
-std::string result_text(const TrainResult& result, const std::optional<Evaluation>& test, const std::string& out) {
+// `unit` names what training counted: "tokens".
+std::string result_text(const TrainResult& result, const std::optional<Evaluation>& test, const std::string& unit,
+                        const std::string& out) {
   std::string text =
-      join_text("trained      ", result.steps, " steps, ", format_count(static_cast<double>(result.tokens)),
-                " tokens in ", format_duration(result.seconds), ", ", format_count(result.tokens_per_second),
-                " tokens/s", result.stopped_early ? ", stopped early" : "", "\n");
+      join_text("trained      ", result.steps, " steps, ", format_count(static_cast<double>(result.tokens)), " ", unit,
+                " in ", format_duration(result.seconds), ", ", format_count(result.tokens_per_second), " ", unit, "/s",
+                result.stopped_early ? ", stopped early" : "", "\n");
   if (!result.best_model.empty()) {
     const bool is_loss = !std::signbit(result.best_loss);  // a score that should be large counts below 0, also 0 itself
     text += join_text("validation   ", is_loss ? "loss " : "score ", format_fixed(std::abs(result.best_loss), 4),
@@ -277,8 +279,10 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
   if (const auto entropy = task.unigram_entropy()) object["unigram_entropy"] = *entropy;
   write_file(fs::path(command.out) / "result.json", object.dump(2) + "\n");
   if (test) write_outputs(command.out, test->outputs);
+  const std::string unit = task_family(command.task.task).unit();
   print_result(
-      command.json, [&] { return object.dump(2) + "\n"; }, [&] { print(result_text(result, test, command.out)); });
+      command.json, [&] { return object.dump(2) + "\n"; },
+      [&] { print(result_text(result, test, unit, command.out)); });
 }
 
 // Returns the training options with evaluations before the first step: of the start and of the teacher, where there are
@@ -300,7 +304,7 @@ void note_teacher(const TrainCommand& command) {
 // for a new one.
 int lead(const TrainCommand& command, const RunDirectory& directory, Task& task, Trainer& trainer,
          const std::optional<int64_t>& start) {
-  TrainingProgress progress("training");
+  TrainingProgress progress("training", task_family(command.task.task).unit());
   trainer.observe(&progress);
   const std::unique_ptr<PlateauWatch> plateau = watch_plateau(task);
   if (plateau != nullptr) trainer.observe(plateau.get());

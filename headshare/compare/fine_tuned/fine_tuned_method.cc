@@ -295,7 +295,7 @@ Forecast forecast_with_pre_training(const ComparisonCall& call, ComparisonHost& 
 
 class FineTunedMethod : public ComparisonMethod {
  public:
-  std::string unit() const override { return "examples/s"; }
+  std::string unit(const ComparisonOptions& /*options*/) const override { return "examples/s"; }
   int64_t accumulation(const ComparisonOptions& options) const override {
     return options.own<BenchmarkOptions>().tuning.accumulation;
   }

@@ -144,7 +144,7 @@ Outline outline_of(const ComparisonOptions& options) {
 
 class TrainedMethod : public ComparisonMethod {
  public:
-  std::string unit() const override { return "tokens/s"; }
+  std::string unit(const ComparisonOptions& options) const override { return task_family(options.task).unit() + "/s"; }
   int64_t accumulation(const ComparisonOptions& options) const override { return options.train.accumulation; }
   void check(const ComparisonOptions& options) const override { check_references(options, chosen_variants(options)); }
   std::vector<Outline> outlines(const ComparisonOptions& options) const override { return {outline_of(options)}; }

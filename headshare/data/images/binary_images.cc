@@ -85,21 +85,28 @@ ImageSet idx_shape(const fs::path& images) {
   return set;
 }
 
-ImageSet read_idx(const fs::path& images, const fs::path& labels) {
+ImageSet read_idx_images(const fs::path& images) {
   ImageSet set;
-  ByteStream pixels(images.string()), classes(labels.string());
+  ByteStream pixels(images.string());
   const int64_t count = take_shape(read_dimensions(&pixels), pixels.name(), &set);
-  const std::vector<int64_t> label_shape = read_dimensions(&classes);
-  HS_CHECK(label_shape.size() == 1, classes.name(), " has ", label_shape.size(), " dimensions; labels have 1");
-  HS_CHECK(label_shape[0] == count, pixels.name(), " has ", count, " images and ", classes.name(), " ", label_shape[0],
-           " labels; both must be of one data set");
   HS_CHECK(count <= kMostImages, pixels.name(), " has ", count, " images, more than ", kMostImages);
-  const std::vector<uint8_t> bytes = read_bytes(&classes, static_cast<size_t>(count));
-  check_end(&classes, bytes, static_cast<size_t>(count));
-  set.labels.assign(bytes.begin(), bytes.end());
   const size_t expected = image_bytes(set.height, set.width, set.channels) * static_cast<size_t>(count);
   set.pixels = read_bytes(&pixels, expected);
   check_end(&pixels, set.pixels, expected);
+  set.labels.assign(static_cast<size_t>(count), 0);
+  return set;
+}
+
+ImageSet read_idx(const fs::path& images, const fs::path& labels) {
+  ByteStream classes(labels.string());
+  const std::vector<int64_t> label_shape = read_dimensions(&classes);
+  HS_CHECK(label_shape.size() == 1, classes.name(), " has ", label_shape.size(), " dimensions; labels have 1");
+  ImageSet set = read_idx_images(images);
+  HS_CHECK(label_shape[0] == set.size(), images.string(), " has ", set.size(), " images and ", classes.name(), " ",
+           label_shape[0], " labels; both must be of one data set");
+  const std::vector<uint8_t> bytes = read_bytes(&classes, static_cast<size_t>(set.size()));
+  check_end(&classes, bytes, static_cast<size_t>(set.size()));
+  set.labels.assign(bytes.begin(), bytes.end());
   return set;
 }
 

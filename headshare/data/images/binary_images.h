@@ -12,6 +12,9 @@ namespace headshare {
 // its header says; memory grows with what is read, not with what the header promises.
 ImageSet read_idx(const fs::path& images, const fs::path& labels);
 
+// Reads the images of an IDX file without their labels, which are 0 here. Throws Error as read_idx does.
+ImageSet read_idx_images(const fs::path& images);
+
 // Reads files of CIFAR-10's binary version one after another: a byte of the class and 32 x 32 pixels, red first, a
 // record. Throws Error for a file that does not end with a record, and for a class above 9.
 ImageSet read_cifar10(const std::vector<fs::path>& files);

@@ -1,11 +1,11 @@
 // These functions read images that lie in a folder for each class.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "headshare/base/files/file.h"
+#include "headshare/data/images/decode_files.h"
 #include "headshare/data/images/image_set.h"
 
 namespace headshare {
@@ -16,9 +16,6 @@ struct ImageFolderOptions {
   int64_t channels = 3;  // likewise
   double unreadable_fraction = 0.01;
 };
-
-// Is called with the files done and in all, by one thread at a time; it may throw to stop.
-using ImageProgress = std::function<void(int64_t done, int64_t total)>;
 
 // Returns the names of the folders in `folder`, in the order of their bytes; hidden ones are no classes. Throws Error
 // where there is none.

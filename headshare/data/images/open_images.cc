@@ -25,9 +25,10 @@ struct PartFiles {
   bool empty() const { return train.empty() && validation.empty() && test.empty(); }
 };
 
+bool holds(const std::string& name, const char* word) { return name.find(word) != std::string::npos; }
+
 ImagePart part_of(const std::string& name) {
-  const auto holds = [&](const char* word) { return name.find(word) != std::string::npos; };
-  if (holds("test") || holds("t10k")) return ImagePart::kTest;
+  if (holds(name, "test") || holds(name, "t10k")) return ImagePart::kTest;
   return name.starts_with("val") || name.starts_with("dev") ? ImagePart::kValidation : ImagePart::kTrain;
 }
 
@@ -37,11 +38,6 @@ struct FoundImages {
   PartFiles cifar = {};
   PartFiles folders = {};  // one of each part
 };
-
-bool is_idx(const std::string& name) {
-  return name.find("images") != std::string::npos && name.find("idx3") != std::string::npos;
-}
-bool is_cifar(const std::string& name) { return name.ends_with(".bin") || name.ends_with(".bin.gz"); }
 
 void add_folders(const fs::path& directory, FoundImages* found) {
   for (const std::string& name : class_folders(directory)) {
@@ -63,8 +59,8 @@ FoundImages find_images(const std::string& directory) {
   std::sort(entries.begin(), entries.end());
   for (const fs::path& entry : entries) {
     const std::string name = entry.filename().string();
-    if (is_idx(name)) found.idx.of(part_of(name)).push_back(entry);
-    if (is_cifar(name)) found.cifar.of(part_of(name)).push_back(entry);
+    if (is_idx_images(name)) found.idx.of(part_of(name)).push_back(entry);
+    if (is_cifar10(name)) found.cifar.of(part_of(name)).push_back(entry);
   }
   HS_CHECK(found.idx.empty() || found.cifar.empty(), directory,
            " has images as IDX and as CIFAR-10; give each data set a directory of its own");
@@ -163,6 +159,10 @@ class Opening {
 };
 
 }  // namespace
+
+bool is_idx_images(const std::string& name) { return holds(name, "images") && holds(name, "idx3"); }
+bool is_idx_labels(const std::string& name) { return holds(name, "labels") && holds(name, "idx1"); }
+bool is_cifar10(const std::string& name) { return name.ends_with(".bin") || name.ends_with(".bin.gz"); }
 
 Fields fields(ImageDataOptions& options) {
   const double most = 0.9;

@@ -24,6 +24,11 @@ struct ImageDataOptions {
 
 Fields fields(ImageDataOptions& options);
 
+// These tell the format of a file that holds many images by its name.
+bool is_idx_images(const std::string& name);  // "train-images-idx3-ubyte"
+bool is_idx_labels(const std::string& name);  // "train-labels-idx1-ubyte"
+bool is_cifar10(const std::string& name);     // "data_batch_1.bin"
+
 // This is what the headers of the files say of the images.
 struct ImageShape {
   int64_t size = 0;  // pixels of the shorter side; 0: every image has its own

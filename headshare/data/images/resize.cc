@@ -101,8 +101,9 @@ Image squared(Image image, int64_t size) {
 
 Image with_channels(Image image, int64_t channels, const std::string& name) {
   if (image.channels == channels) return image;
-  HS_CHECK(image.channels == 1 && channels == 3, name, " has ", image.channels, " channels, and ", channels,
-           channels == 1 ? " is asked for; use --channels 3, or make the images grey" : " are asked for");
+  HS_CHECK(image.channels == 1 && channels == 3, name, " has ", image.channels, " channels (",
+           image.channels == 1 ? "grey" : "colour", "), and images of ", channels, channels == 1 ? " (grey)" : "",
+           " are read here; ", channels == 1 ? "make it grey, or train with --channels 3" : "train with --channels 3");
   std::vector<uint8_t> pixels;
   pixels.reserve(3 * image.pixels.size());
   for (const uint8_t grey : image.pixels) pixels.insert(pixels.end(), 3, grey);

@@ -46,7 +46,7 @@ TEST(WithChannelsTest, GreyBecomesColoursAndColoursAreNoGrey) {
   const Image grey{.height = 1, .width = 2, .channels = 1, .pixels = {5, 6}};
   EXPECT_THAT(with_channels(grey, 3, "x").pixels, ElementsAre(5, 5, 5, 6, 6, 6));
   EXPECT_THAT(error_message([] { with_channels(pattern(1, 1, 3), 1, "x.png"); }),
-              HasSubstr("x.png has 3 channels, and 1 is asked for"));
+              HasSubstr("x.png has 3 channels (colour), and images of 1 (grey) are read here"));
 }
 
 }  // namespace

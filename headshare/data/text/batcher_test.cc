@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "headshare/base/testing.h"
 #include "headshare/data/text/counting_tokens.h"
 
 namespace headshare {

@@ -62,6 +62,16 @@ Json to_json(const ConversionAnalysis& row) {
   return made;
 }
 
+Json to_json(const LookedAtImage& image) {
+  Json layers = Json::array();
+  for (const auto& heads : image.layers) {
+    Json layer = Json::array();
+    for (const HeadLook& look : heads) layer.push_back({{"tokens", look.tokens}, {"patches", look.patches}});
+    layers.push_back(std::move(layer));
+  }
+  return {{"image", image.name}, {"rows", image.rows}, {"columns", image.columns}, {"layers", layers}};
+}
+
 }  // namespace
 
 Json to_json(const HeadAnalysis& analysis) {
@@ -69,27 +79,30 @@ Json to_json(const HeadAnalysis& analysis) {
   for (const LayerAnalysis& one : analysis.layer) layers.push_back(to_json(one));
   Json conversions = Json::array();
   for (const ConversionAnalysis& one : analysis.conversions) conversions.push_back(to_json(one));
-  return {{"format", "headshare-analysis"},
-          {"version", 1},
-          {"model", analysis.model},
-          {"kind", analysis.kind},
-          {"scheme", analysis.scheme},
-          {"depth", analysis.depth},
-          {"heads", analysis.heads},
-          {"head_width", analysis.head_width},
-          {"full_key_width", analysis.full_key_width},
-          {"rotary", analysis.rotary},
-          {"text", analysis.text},
-          {"text_tokens", analysis.text_tokens},
-          {"map_tokens", analysis.map_tokens},
-          {"iterations", analysis.iterations},
-          {"timed_tokens", analysis.timed_tokens},
-          {"busy_machine", analysis.busy},
-          {"score_maps_of", !analysis.has_spectra() ? Json() : Json(analysis.refusal.empty() ? "weights" : "text")},
-          {"refusal", analysis.refusal.empty() ? Json() : Json(analysis.refusal)},
-          {"before", sizes(analysis.before)},
-          {"conversions", conversions},
-          {"layers", layers}};
+  Json made = {
+      {"format", "headshare-analysis"},
+      {"version", 1},
+      {"model", analysis.model},
+      {"kind", analysis.kind},
+      {"scheme", analysis.scheme},
+      {"depth", analysis.depth},
+      {"heads", analysis.heads},
+      {"head_width", analysis.head_width},
+      {"full_key_width", analysis.full_key_width},
+      {"rotary", analysis.rotary},
+      {"text", analysis.text},
+      {"text_tokens", analysis.text_tokens},
+      {"map_tokens", analysis.map_tokens},
+      {"iterations", analysis.iterations},
+      {"timed_tokens", analysis.timed_tokens},
+      {"busy_machine", analysis.busy},
+      {"score_maps_of", !analysis.has_spectra() ? Json() : Json(analysis.refusal.empty() ? "weights" : "text")},
+      {"refusal", analysis.refusal.empty() ? Json() : Json(analysis.refusal)},
+      {"before", sizes(analysis.before)},
+      {"conversions", conversions},
+      {"layers", layers}};
+  for (const LookedAtImage& one : analysis.images) made["images"].push_back(to_json(one));
+  return made;
 }
 
 }  // namespace headshare

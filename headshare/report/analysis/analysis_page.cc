@@ -6,6 +6,7 @@
 #include "headshare/base/strings/format.h"
 #include "headshare/report/analysis/analysis_figures.h"
 #include "headshare/report/analysis/analysis_wording.h"
+#include "headshare/report/analysis/image_looks.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/html/html_page.h"
 #include "headshare/report/statistics/speeds.h"
@@ -103,6 +104,7 @@ std::string analysis_page(const HeadAnalysis& analysis) {
     body += part_html("similarity", "How alike heads are", figures_html(similarity_figures(analysis)));
     body += part_html("spectra", "How many dimensions heads use", figures_html(spectrum_figures(analysis)));
   }
+  if (!analysis.images.empty()) body += part_html("looks", "Where heads look in images", image_looks_html(analysis));
   return html_page("headshare: heads of " + analysis.model, body + "</section>\n",
                    "Made by <code>headshare analyze</code>.");
 }

@@ -77,6 +77,20 @@ struct ConversionAnalysis {
   std::optional<double> output() const;  // nothing without a text
 };
 
+// This is where a head of a layer looks in an image: the attention of the class token, or without one the mean over all
+// patches.
+struct HeadLook {
+  std::vector<double> patches;  // the weight of each, row by row; with `tokens` their sum is 1
+  double tokens = 0;            // of the tokens before the patches together
+};
+
+struct LookedAtImage {
+  std::string name;                                // its file
+  std::string picture;                             // as the model sees it: a PNG file in base64
+  int64_t rows = 0, columns = 0;                   // of patches
+  std::vector<std::vector<HeadLook>> layers = {};  // [layers in the order of the computation][heads]
+};
+
 struct HeadAnalysis {
   std::string model;   // as it was named
   std::string kind;    // "decoder"
@@ -100,6 +114,8 @@ struct HeadAnalysis {
   std::vector<LayerAnalysis> layer = {};
   ConversionAnalysis before = {};  // the model as it is
   std::vector<ConversionAnalysis> conversions = {};
+  bool class_token = true;                 // the images below are seen by it
+  std::vector<LookedAtImage> images = {};  // that were named, where the model reads images
 
   bool decodes() const { return before.size.cache_bytes_per_token > 0; }
   bool has_text() const { return !text.empty(); }

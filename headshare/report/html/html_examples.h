@@ -1,4 +1,4 @@
-// Shows side by side what models wrote.
+// Shows side by side what models wrote, or what they saw in images.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 namespace headshare {
 
 // Returns a section with each example's input, its reference, and what the first seed of every variant's best setting
-// wrote; "" where models write no text.
+// wrote; of images
+// the picture, its class and the classes that they told. It is "" where there are no examples.
 std::string examples_html(const ReportView& view);
 
 }  // namespace headshare

@@ -24,7 +24,7 @@ std::string html_page(const std::string& title, const std::string& body, const s
                      std::string(kPageMark) +
                      "\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                     "style-src 'unsafe-inline'; script-src 'sha256-";
+                     "style-src 'unsafe-inline'; img-src data:; script-src 'sha256-";
   page += std::string(kPageScriptHash) + "'\">\n<title>" + escape_html(title) + "</title>\n<style>" + kPageStyle +
           "</style>\n</head>\n<body>\n<main>\n" + body + "</main>\n<footer class=\"foot\">" + footer +
           " This page loads nothing.</footer>\n<script>";

@@ -22,6 +22,10 @@ std::string region(const std::string& label, const std::string& inside) {
 
 }  // namespace
 
+std::string picture_html(const std::string& png, const std::string& says) {
+  return fmt::format("<img class=\"picture\" src=\"data:image/png;base64,{}\" alt=\"{}\">", png, escape_html(says));
+}
+
 HtmlCell text_cell(const std::string& text) { return {escape_html(text)}; }
 
 std::string escape_numbers(const std::string& text) {

@@ -13,6 +13,10 @@ struct HtmlCell {
   std::optional<double> value = {};
 };
 
+// Returns a picture, a PNG file in base64, that the page carries itself; `says` describes it to those who do not see
+// it.
+std::string picture_html(const std::string& png, const std::string& says);
+
 HtmlCell text_cell(const std::string& text);  // escaped
 // Returns the text escaped, with real minus signs before numbers.
 std::string escape_numbers(const std::string& text);

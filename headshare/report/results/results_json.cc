@@ -3,6 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/json/json_reader.h"
+#include "headshare/base/strings/base64.h"
 #include "headshare/report/results/check_results.h"
 
 namespace headshare {
@@ -12,6 +13,7 @@ constexpr const char* kFormat = "headshare comparison";
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 
 constexpr const char* kHigher = "higher is better";
+constexpr const char* kTokens = "tokens";  // the unit of files that name none
 constexpr const char* kLower = "lower is better";
 
 nlohmann::ordered_json to_json(const Subject& s) {
@@ -31,8 +33,10 @@ nlohmann::ordered_json to_json(const Subject& s) {
   if (s.unknown_share > 0) object["unknown_share"] = s.unknown_share;
   if (!s.fingerprint.empty()) object["fingerprint"] = s.fingerprint;
   if (!s.encoders.empty()) object["encoders"] = s.encoders;
+  if (s.unit != kTokens) object["unit"] = s.unit;
   for (const WrittenExample& one : s.examples) {
     object["examples"].push_back({{"item", one.item}, {"input", one.input}, {"reference", one.reference}});
+    if (!one.image.empty()) object["examples"].back()["image"] = one.image;
   }
   return object;
 }
@@ -46,9 +50,18 @@ std::vector<std::optional<double>> task_chances_from_json(const JsonReader& read
   });
 }
 
+// Returns the picture, which stands in pages as it is. Throws Error for what is no PNG file in base64.
+std::string checked_png(std::string image, const std::string& where) {
+  HS_CHECK(from_base64(image, where).starts_with("\x89PNG\r\n"), where, " is no PNG image");
+  return image;
+}
+
 WrittenExample example_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
-  return {.item = read.integer("item", 0), .input = read.text("input"), .reference = read.text("reference")};
+  return {.item = read.integer("item", 0),
+          .input = read.text("input"),
+          .reference = read.text("reference"),
+          .image = read.has("image") ? checked_png(read.text("image"), read.name("image")) : ""};
 }
 
 Subject subject_from_json(const nlohmann::json& object, const std::string& where) {
@@ -70,7 +83,8 @@ Subject subject_from_json(const nlohmann::json& object, const std::string& where
           .unknown_share = read.has("unknown_share") ? read.number_from("unknown_share", 0) : 0,
           .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : "",
           .examples = read.has("examples") ? read.list("examples", example_from_json) : std::vector<WrittenExample>(),
-          .encoders = read.has("encoders") ? read.text("encoders") : ""};
+          .encoders = read.has("encoders") ? read.text("encoders") : "",
+          .unit = read.has("unit") ? read.text("unit") : kTokens};
 }
 
 std::vector<int64_t> looks_from_json(const nlohmann::json& list, const std::string& where) {

@@ -2,9 +2,11 @@
 
 #include <limits>
 
+#include "headshare/base/strings/base64.h"
 #include "headshare/base/testing.h"
 #include "headshare/report/results/results_cases.h"
 #include "headshare/report/results/results_json.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace results_test {
@@ -28,6 +30,22 @@ TEST(ResultsTest, ReadsWhatItWrote) {
   EXPECT_EQ(variant_of(read, "sha"), results.variants[0]);
   EXPECT_EQ(read.references, results.references);
   EXPECT_EQ(to_text(to_json(read)), to_text(to_json(results)));
+}
+
+// A picture stands in pages as it is, so that nothing but a PNG image in base64 passes.
+TEST(ResultsTest, HoldsPicturesOfExamples) {
+  Results results = loss_results({loss_cell("mha", 0, 2.0)});
+  results.subject.unit = "images";
+  results.subject.examples = {
+      {.item = 3, .input = "", .reference = "cat", .image = to_base64("\x89PNG\r\n and the rest")}};
+  results.cells[0].examples = {"dog"};
+  const Results read = results_from_json(written(results), "r");
+  EXPECT_EQ(read.subject.examples, results.subject.examples);
+  EXPECT_EQ(training_unit(read.subject), "images");
+  for (const std::string& damaged : {std::string("\"><script>"), to_base64("GIF89a, no PNG")}) {
+    results.subject.examples[0].image = damaged;
+    EXPECT_THAT(error_message([&] { results_from_json(written(results), "r"); }), HasSubstr("image")) << damaged;
+  }
 }
 
 // The file holds how long threads waited for a core; files from before have no such key.

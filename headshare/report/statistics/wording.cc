@@ -189,7 +189,7 @@ std::string name_within(const std::string& name, size_t most) {
 
 std::string name_in_figure(const std::string& name) { return name_within(name, 14); }
 
-std::string training_unit(const Subject& subject) { return subject.tasks.empty() ? "tokens" : "examples"; }
+std::string training_unit(const Subject& subject) { return subject.tasks.empty() ? subject.unit : "examples"; }
 
 const VariantRow* best_row(const Results& results, const std::vector<VariantRow>& rows) {
   if (!all_losses_compare(results)) return nullptr;

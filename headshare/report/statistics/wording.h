@@ -54,7 +54,7 @@ std::string plural(size_t count, const std::string& noun);  // "1 seed", "3 seed
 std::string name_within(const std::string& name, size_t most);
 std::string name_in_figure(const std::string& name);
 
-// Returns what training counts for its speed: "tokens", of a benchmark "examples".
+// Returns what training counts for its speed: "tokens", "images", of a benchmark "examples".
 std::string training_unit(const Subject& subject);
 
 // Returns the finished, trained row with the best mean quality; null when there is none, or where losses of different

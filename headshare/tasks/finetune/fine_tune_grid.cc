@@ -15,7 +15,8 @@ namespace {
 constexpr const char* kDataFile = "data.json";
 
 OutputMark fine_tuning_mark(const fs::path& out) {
-  std::vector<std::string> names = {kResolvedFile, "results.json", kWeightsFile, kTeacherFile, kLaunchFile};
+  std::vector<std::string> names = {kResolvedFile, "results.json", kWeightsFile,
+                                    kTeacherFile,  kLaunchFile,    job_folder(kImageJob)};
   for (const std::string& task : job_names()) names.push_back(job_folder(task));
   return OutputMark(out, {.verb = "finetune", .what = "a fine-tuning", .names = std::move(names)});
 }
@@ -69,12 +70,16 @@ FineTuneJobs open_jobs(const FineTuneGrid& grid, const std::vector<std::string>&
   check_learning_rates(grid.tuning);
   FineTuneJobs jobs;
   for (const std::string& task : tasks) jobs.push_back(open_job(task, grid.job, trained));
+  check_starts(grid, jobs, device);
+  return jobs;
+}
+
+void check_starts(const FineTuneGrid& grid, const FineTuneJobs& jobs, c10::Device device) {
   const double rate = grid.tuning.learning_rates.front().value;
   for (const auto& job : jobs) {
     const FineTuneRun run{*job, grid.job.tuning, grid.tuning, rate, grid.seed, device};
     job->check_start(device, training_shape(train_options(run)));
   }
-  return jobs;
 }
 
 void check_grid(const FineTuneGrid& grid) {

@@ -37,6 +37,9 @@ using FineTuneJobs = std::vector<std::unique_ptr<FineTuneJob>>;
 FineTuneJobs open_jobs(const FineTuneGrid& grid, const std::vector<std::string>& tasks, const LoadedEncoder& trained,
                        c10::Device device);
 
+// Throws Error for models that cannot be begun or do not fit into memory; open_jobs() has done so.
+void check_starts(const FineTuneGrid& grid, const FineTuneJobs& jobs, c10::Device device);
+
 // These two are called by process 0 alone.
 //
 // Refuses what stands in grid.out and may not be replaced. The directory is locked.

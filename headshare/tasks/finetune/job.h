@@ -38,6 +38,9 @@ struct JobOptions {
   DistillationOptions distillation = {};
 };
 
+// The job of labelled images has this name; tasks/images makes it, from a vision transformer.
+inline constexpr const char* kImageJob = "image";
+
 // The mismatched half of MNLI has this name, as a task and as a part of MNLI.
 inline constexpr const char* kMismatched = "mnli-mm";
 
@@ -107,7 +110,8 @@ class FineTuneJob {
   std::vector<std::string> notes_;
 };
 
-// Lists the names of all tasks: "glue/cola", ..., "superglue/boolq", ..., "squad", "classify", "pair", "regress".
+// Lists the names of all tasks on texts: "glue/cola", ..., "superglue/boolq", ..., "squad", "classify", "pair",
+// "regress".
 std::vector<std::string> job_names();
 
 // Names a task's directory: "glue-cola".

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "headshare/base/error.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/models/image_tensors.h"
 #include "headshare/models/size.h"
-#include "headshare/tasks/images/image_batches.h"
 
 namespace headshare {
 namespace {
@@ -32,6 +33,14 @@ void check_classes(const std::vector<std::string>& found, const VisionOptions& m
   for (size_t i = 0; i < found.size(); ++i) {
     HS_CHECK(found[i] == known[i], "class ", i, " of ", directory, " is ", found[i], ", and that of the model is ",
              known[i], "; give images of the model's classes");
+  }
+}
+
+// Adds the names of the classes that the model tells, [B].
+void add_answers(const VisionOptions& model, const Tensor& classes, std::vector<std::string>* answers) {
+  const auto* begin = classes.const_data_ptr<int64_t>();
+  for (const int64_t index : std::span(begin, static_cast<size_t>(classes.numel()))) {
+    answers->push_back(class_name(model, index));
   }
 }
 
@@ -71,7 +80,9 @@ Evaluation evaluate_images(VisionTransformer model, const ImageSet& set, int64_t
     const ImageTensors images = image_tensors(plain_batch(set, chosen, scale_of(options)), options, model->device());
     const Tensor scores = model->scores(images.pixels);  // [B, classes]
     nats += at::cross_entropy_loss(scores, images.labels, {}, at::Reduction::Sum).item<double>();
-    const Tensor hits = (scores.argmax(1) == images.labels).to(at::kCPU, at::kDouble);
+    const Tensor found = scores.argmax(1);
+    add_answers(options, found.to(at::kCPU), &result.outputs);
+    const Tensor hits = (found == images.labels).to(at::kCPU, at::kDouble);
     right += hits.sum().item<int64_t>();
     const auto* block = hits.const_data_ptr<double>();
     result.blocks.insert(result.blocks.end(), block, block + hits.numel());

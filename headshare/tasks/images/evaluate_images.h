@@ -10,7 +10,8 @@ namespace headshare {
 
 // Returns the mean loss of the images, "accuracy", the share whose class has the highest logit, and "top-5" where there
 // are at least 10 classes: the share whose class is among the five highest. Blocks are the images: 1 where the class is
-// right, else 0. `batch` images are scored at once. The model is in evaluation mode.
+// right, else 0; outputs are the names of the classes that the model tells. `batch` images are scored at once. The
+// model is in evaluation mode.
 Evaluation evaluate_images(VisionTransformer model, const ImageSet& set, int64_t batch,
                            const Task::Progress& progress = {});
 

@@ -3,7 +3,10 @@
 #include <map>
 
 #include "headshare/base/error.h"
+#include "headshare/base/strings/base64.h"
 #include "headshare/base/strings/format.h"
+#include "headshare/data/images/encode_png.h"
+#include "headshare/data/images/resize.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/images/evaluate_images.h"
 #include "headshare/tasks/images/image_task.h"
@@ -12,6 +15,7 @@ namespace headshare {
 namespace {
 
 constexpr const char* kImageTask = "image";
+constexpr const char* kUnit = "images";
 
 // Returns the share of the most frequent class, which is what guessing reaches.
 double largest_class(const ImageSet& set) {
@@ -40,8 +44,10 @@ class ImageExperiment : public Experiment {
     subject.measure = "accuracy";
     subject.direction = Direction::kHigherIsBetter;
     subject.block = "images";
+    subject.unit = kUnit;
     subject.has_test_part = has(Part::kTest);
     subject.chance = largest_class(data_->part(subject.has_test_part ? Part::kTest : Part::kValidation));
+    subject.examples = examples(data_->part(subject.has_test_part ? Part::kTest : Part::kValidation));
     subject.fingerprint =
         join_text(data_->train->fingerprint(), data_->validation->fingerprint(), data_->test->fingerprint());
     return subject;
@@ -64,6 +70,24 @@ class ImageExperiment : public Experiment {
   void share(const fs::path&, TaskOptions*) const override {}
 
  private:
+  // Returns a few images from all over the part, no larger than a page shows them.
+  std::vector<WrittenExample> examples(const ImageSet& set) const {
+    constexpr int64_t kExamples = 12, kMostShown = 128;
+    std::vector<WrittenExample> list;
+    const int64_t count = std::min(kExamples, set.size());
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t item = i * set.size() / count;
+      const std::span<const uint8_t> pixels = set.image(item);
+      Image image{
+          .height = set.height, .width = set.width, .channels = set.channels, .pixels = {pixels.begin(), pixels.end()}};
+      if (set.height > kMostShown) image = resized(image, kMostShown, kMostShown);
+      const auto label = static_cast<size_t>(set.labels[static_cast<size_t>(item)]);
+      list.push_back(
+          {.item = item, .input = "", .reference = data_->classes[label], .image = to_base64(encode_png(image))});
+    }
+    return list;
+  }
+
   std::string description_of_images() const {
     const auto count = [](const ImageSet& set) { return format_count(static_cast<double>(set.size())); };
     const ImageSet& train = *data_->train;
@@ -81,6 +105,7 @@ class ImagesFamily : public TaskFamily {
   std::vector<std::string> tasks() const override { return {kImageTask}; }
   std::string learns() const override { return "the classes of images (vision transformers)"; }
   std::string heading() const override { return "Images"; }
+  std::string unit() const override { return kUnit; }
   bool trains_alone() const override { return true; }
 
   Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<ImageTaskOptions>()); }

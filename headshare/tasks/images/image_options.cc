@@ -32,13 +32,17 @@ int64_t patch_of(int64_t size) {
 
 }  // namespace
 
+Field class_smoothing_field(double* smoothing) {
+  return field("class-smoothing", smoothing,
+               "label smoothing: share of a target's probability that goes to all classes alike",
+               {.min = 0, .max = 0.99});
+}
+
 Fields fields(ImageTaskOptions& o) {
   Fields list = fields(o.data);
   append(&list, fields(o.model));
   append(&list, fields(o.augmentation));
-  list.push_back(field("class-smoothing", &o.class_smoothing,
-                       "label smoothing: share of a target's probability that goes to all classes alike",
-                       {.min = 0, .max = 0.99}));
+  list.push_back(class_smoothing_field(&o.class_smoothing));
   return list;
 }
 

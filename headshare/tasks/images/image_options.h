@@ -25,6 +25,9 @@ struct ImageTaskOptions {
 // Lists what a run is made of.
 Fields fields(ImageTaskOptions& options);
 
+// Returns the option of ImageTaskOptions::class_smoothing.
+Field class_smoothing_field(double* smoothing);
+
 // Lists what `evaluate` asks for.
 Fields scoring_fields_of_images(ImageTaskOptions& options);
 

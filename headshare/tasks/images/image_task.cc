@@ -4,9 +4,9 @@
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/models/image_tensors.h"
 #include "headshare/tasks/evaluation_mode.h"
 #include "headshare/tasks/images/evaluate_images.h"
-#include "headshare/tasks/images/image_batches.h"
 #include "headshare/tasks/prepare_model.h"
 
 namespace headshare {

@@ -3,12 +3,15 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include "headshare/base/strings/base64.h"
 #include "headshare/base/testing.h"
+#include "headshare/data/images/binary_images.h"
+#include "headshare/data/images/decode_image.h"
 #include "headshare/data/images/test_images.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/models/image_tensors.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/images/evaluate_images.h"
-#include "headshare/tasks/images/image_batches.h"
 #include "headshare/train/trainer.h"
 
 namespace headshare {
@@ -90,6 +93,7 @@ TEST_F(ImageTaskTest, LearnsToTellClasses) {
   EXPECT_EQ(after.scores[0].value, 1);
   EXPECT_FALSE(after.goal);  // cells of a comparison note a loss
   EXPECT_EQ(after.blocks, std::vector<double>(16, 1));
+  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(after.outputs.at(i), std::to_string(i % kClasses));
   EXPECT_LT(after.loss, before.loss / 4);
 }
 
@@ -181,6 +185,19 @@ TEST_F(ImageTaskTest, TheDirectorySetsDefaults) {
   const Subject subject = task_family("image").open(options, {})->subject();
   EXPECT_THAT(subject.data, HasSubstr("48 + 16 + 16 images"));
   EXPECT_EQ(*subject.chance, 0.25);
+  EXPECT_EQ(subject.unit, "images");
+}
+
+TEST_F(ImageTaskTest, ExamplesAreTestImages) {
+  const Subject subject = task_family("image").open(task_options(), {})->subject();
+  const ImageSet test = read_idx(files_ / "t10k-images-idx3-ubyte", files_ / "t10k-labels-idx1-ubyte");
+  ASSERT_EQ(subject.examples.size(), 12u);
+  for (const WrittenExample& one : subject.examples) {
+    const std::span<const uint8_t> pixels = test.image(one.item);
+    const Image shown = decode_image(from_base64(one.image, "x"), "x");
+    EXPECT_TRUE(std::equal(pixels.begin(), pixels.end(), shown.pixels.begin(), shown.pixels.end())) << one.item;
+    EXPECT_EQ(one.reference, std::to_string(one.item % kClasses));
+  }
 }
 
 TEST_F(ImageTaskTest, RefusesWhatImagesHaveNot) {

@@ -7,6 +7,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/files/file.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/strings/base64.h"
 #include "headshare/text/hf/hf_folder.h"
 #include "headshare/text/interface/for_kinds.h"
 #include "headshare/text/sentencepiece/model_check.h"

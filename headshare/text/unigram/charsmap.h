@@ -35,8 +35,4 @@ class Charsmap {
   std::string_view texts_;  // into bytes_
 };
 
-// Decodes and encodes base64 (RFC 4648, with padding), as tokenizer.json holds a map. Throws Error led by `where`.
-std::string from_base64(std::string_view text, const std::string& where);
-std::string to_base64(std::string_view bytes);
-
 }  // namespace headshare

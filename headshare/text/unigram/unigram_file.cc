@@ -3,6 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/options/field.h"
+#include "headshare/base/strings/base64.h"
 #include "headshare/text/added/added_file.h"
 
 namespace headshare {

@@ -252,15 +252,5 @@ TEST(CharsmapTest, DamagedMapsAreRefusedOrHarmless) {
   }
 }
 
-TEST(CharsmapTest, Base64GoesThereAndBack) {
-  for (const char* bytes : {"", "a", "ab", "abc", "\xFF\xFE\x80q"}) {
-    EXPECT_EQ(from_base64(to_base64(bytes), "x"), bytes);
-  }
-  EXPECT_EQ(to_base64("light w"), "bGlnaHQgdw==");
-  for (const char* damaged : {"a", "ab=c", "a===", "====", "a\xFF\xFF=", "ab c"}) {
-    EXPECT_THAT(error_message([&] { from_base64(damaged, "x"); }), HasSubstr("Base64")) << damaged;
-  }
-}
-
 }  // namespace unigram_test
 }  // namespace headshare

@@ -1,4 +1,4 @@
-#include "headshare/tasks/images/image_batches.h"
+#include "headshare/models/image_tensors.h"
 
 #include <ATen/ATen.h>
 
@@ -22,6 +22,11 @@ PixelScale scale_of(const VisionOptions& model) {
   if (scale.mean.empty()) scale.mean.assign(channels, 0);
   if (scale.deviation.empty()) scale.deviation.assign(channels, 1);
   return scale;
+}
+
+std::string class_name(const VisionOptions& model, int64_t index) {
+  const std::vector<std::string>& labels = model.images.labels;
+  return labels.empty() ? std::to_string(index) : labels.at(static_cast<size_t>(index));
 }
 
 }  // namespace headshare

@@ -18,4 +18,7 @@ ImageTensors image_tensors(const ImageBatch& batch, const VisionOptions& model, 
 // Returns how the model's pixels become numbers.
 PixelScale scale_of(const VisionOptions& model);
 
+// Returns the name of a class: its number where the model has no names.
+std::string class_name(const VisionOptions& model, int64_t index);
+
 }  // namespace headshare
