@@ -3,7 +3,8 @@
 A contender has a name and a scheme; start() checks what it can, makes its first step and returns that step's loss,
 seconds(n) are those of n more, and once stop() has been called peak_bytes is the highest resident memory that its
 process had. A case says layers, heads, width, context, batch, vocabulary, dropout, precision and threads, and its
-model: "gpt2", which predicts the next token, or "bert", which predicts masked ones.
+model: "gpt2", which predicts the next token, "bert", which predicts masked ones, or "vit", which tells `vocabulary`
+classes of colour images apart that are `context` tokens each.
 """
 
 import json
@@ -18,8 +19,26 @@ import time
 import transformers_process
 
 
+def write_idx(folder, name, count, side, classes):
+    """Writes a pair of IDX files of random colour images, which cost nothing to decode."""
+    import numpy
+
+    def write(what, sizes, values):
+        header = bytes([0, 0, 8, len(sizes)]) + b"".join(size.to_bytes(4, "big") for size in sizes)
+        (folder / f"{name}-{what}").write_bytes(header + values.astype(numpy.uint8).tobytes())
+
+    folder.mkdir(exist_ok=True)
+    sizes = (count, side, side, 3)
+    write("images-idx3-ubyte", sizes, numpy.random.default_rng(0).integers(0, 256, sizes))
+    write("labels-idx1-ubyte", (count,), numpy.arange(count) % classes)
+
+
 def write_inputs(folder, case):
-    """Writes text longer than a batch, and a vocabulary of exactly the case's size."""
+    """Writes text longer than a batch, and a vocabulary of exactly the case's size; or two batches of images."""
+    if case["model"] == "vit":
+        for name, count in (("train", max(2 * case["batch"], case["vocabulary"])), ("validation", case["vocabulary"])):
+            write_idx(folder / "images", name, count, transformers_process.image_side(case), case["vocabulary"])
+        return
     (folder / "text.txt").write_text("".join(f"w{i % 997} " + ("\n" if i % 20 == 19 else "") for i in range(60000)))
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] if case["model"] == "bert" else ["<unk>", "<eos>"]
     words = special + [f"w{i}" for i in range(case["vocabulary"] - len(special))]
@@ -34,11 +53,22 @@ def tokenizer_of(folder, case):
     return folder / ("vocab.txt" if case["model"] == "bert" else "tokenizer.json")
 
 
+def words_of(flags):
+    """Turns {"layers": 6} into ["--layers", 6]."""
+    return [word for flag, value in flags.items() for word in (f"--{flag}", value)]
+
+
 class Headshare:
     """This contender is `headshare train`, started anew each turn, on the files of write_inputs()."""
 
-    # A decoder needs a flag where an encoder is BERT by itself.
-    TASKS = {"gpt2": ["--projection-bias"], "bert": ["--task", "mlm", "--pseudo-tokens", "0"]}
+    # A decoder needs a flag where an encoder is BERT by itself. Images are read as they are, and weights of a ViT start as
+    # those of transformers.
+    TASKS = {
+        "gpt2": ["--projection-bias"],
+        "bert": ["--task", "mlm", "--pseudo-tokens", "0"],
+        "vit": ["--task", "image", "--patch-size", transformers_process.PATCH, "--crop-padding", "0", "--no-flip",
+                "--init-deviation", "0.02"],
+    }  # fmt: skip
 
     def __init__(self, program, folder, case, scheme):
         self.program, self.folder, self.case, self.scheme = program, folder, case, scheme
@@ -52,20 +82,27 @@ class Headshare:
 
     def task(self):
         """Returns the flags that say what is learned, and from which tokens."""
-        return [*self.TASKS[self.case["model"]], "--tokenizer-path", tokenizer_of(self.folder, self.case)]
+        model = self.case["model"]
+        if model == "vit":
+            return self.TASKS[model]
+        return [*self.TASKS[model], "--tokenizer-path", tokenizer_of(self.folder, self.case)]
+
+    def data(self):
+        """Returns the flags that name what is read, and say how much of it an example is."""
+        if self.case["model"] == "vit":
+            return {"images": self.folder / "images", "image-size": transformers_process.image_side(self.case)}
+        return {"text": self.folder / "text.txt", "context": self.case["context"], "validation-fraction": 0}
 
     def command(self, steps):
         case = self.case
-        flags = {
-            "text": self.folder / "text.txt",
+        flags = self.data() | {
             "scheme": self.scheme, "layers": case["layers"], "heads": case["heads"], "d-model": case["width"],
-            "context": case["context"], "batch-size": case["batch"], "dropout": case["dropout"],
+            "batch-size": case["batch"], "dropout": case["dropout"],
             "attention-dropout": case["dropout"], "precision": case["precision"], "steps": steps, "log-every": 1,
-            "evaluate-every": steps, "validation-fraction": 0, "threads": case["threads"], "device": "cpu",
+            "evaluate-every": steps, "threads": case["threads"], "device": "cpu",
             "out": self.folder / "run",
         }  # fmt: skip
-        words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
-        return [self.program, "train", *self.task(), "--overwrite", *words]
+        return [str(word) for word in (self.program, "train", *self.task(), "--overwrite", *words_of(flags))]
 
     def lines(self, steps, backend=None):
         environment = os.environ | ({"HEADSHARE_BACKEND": backend} if backend else {})

@@ -1,5 +1,5 @@
-"""Runs a loop over transformers' GPT2LMHeadModel or BertForMaskedLM, as a program that makes a step whenever it is told
-to.
+"""Runs a loop over transformers' GPT2LMHeadModel, BertForMaskedLM or ViTForImageClassification, as a program that makes a
+step whenever it is told to.
 
     python transformers_process.py '{"model": "gpt2", "attention": "eager", ...case...}'
 
@@ -7,15 +7,23 @@ Prints the loss of the first step, of a fixed batch, when it is warm; then reads
 them and prints their seconds, until its input ends.
 """
 
+import itertools
 import json
+import math
 import sys
 import time
 
 WARM_UP = 2  # steps, of which torch.compile compiles in the first
+PATCH = 16  # rows and columns of an image's patch
 
 
 def make_model(case):
-    return (make_bert if case["model"] == "bert" else make_gpt2)(case)
+    return dict(gpt2=make_gpt2, bert=make_bert, vit=make_vit)[case["model"]](case)
+
+
+def image_side(case):
+    """Returns the rows and columns of an image that is `context` tokens: the class token and its patches."""
+    return PATCH * math.isqrt(case["context"] - 1)
 
 
 def implementation(case):
@@ -32,6 +40,19 @@ def make_bert(case):
         attn_implementation=implementation(case),
     )  # fmt: skip
     return BertForMaskedLM(config)
+
+
+def make_vit(case):
+    from transformers import ViTConfig, ViTForImageClassification
+
+    config = ViTConfig(
+        image_size=image_side(case), patch_size=PATCH, hidden_size=case["width"], num_hidden_layers=case["layers"],
+        num_attention_heads=case["heads"], intermediate_size=4 * case["width"],
+        id2label={number: str(number) for number in range(case["vocabulary"])},  # as IDX files name classes
+        hidden_dropout_prob=case["dropout"], attention_probs_dropout_prob=case["dropout"],
+        attn_implementation=implementation(case),
+    )  # fmt: skip
+    return ViTForImageClassification(config)
 
 
 def make_gpt2(case):
@@ -68,10 +89,20 @@ def stepper(case):
         asked = torch.rand(ids.shape, generator=draw) < 0.15
         return forward(input_ids=ids.masked_fill(asked, 4), labels=ids.masked_fill(~asked, -100)).loss
 
+    if case["model"] == "vit":  # images are made once: reading them costs nothing
+        images = torch.randn(2, case["batch"], 3, image_side(case), image_side(case), generator=draw)
+        classes = torch.arange(case["batch"]) % case["vocabulary"]
+        turns = itertools.cycle(images)
+
+    def vit_loss():
+        return forward(pixel_values=next(turns), labels=classes).loss
+
+    losses = dict(gpt2=gpt2_loss, bert=bert_loss, vit=vit_loss)
+
     def step():
         optimizer.zero_grad(set_to_none=True)
         with half:
-            loss = bert_loss() if case["model"] == "bert" else gpt2_loss()
+            loss = losses[case["model"]]()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -93,4 +124,5 @@ def serve(step, clock=time.perf_counter):
 
 
 if __name__ == "__main__":
-    serve(stepper(json.loads(sys.argv[1])))
+    case = json.loads(sys.argv[1])
+    serve(stepper(case), time.process_time if case.get("cpu_seconds") else time.perf_counter)

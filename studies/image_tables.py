@@ -18,7 +18,7 @@ from table_parts import (
 )
 
 DATA = {"images-mnist": "MNIST", "images-cifar": "CIFAR-10's subset"}
-RATES = {"MNIST": ("images-rates", "images-rates-high"), "CIFAR-10's subset": ("images-cifar-rates",)}
+RATES = {"MNIST": ("images-rates", "images-rates-high"), "CIFAR-10's subset": ("images-cifar-rates-low", "images-cifar-rates")}
 
 
 def losses(results):

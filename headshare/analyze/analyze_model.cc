@@ -140,7 +140,7 @@ class Analysis {
 
   // Runs the sample and keeps what it shows of each layer.
   void watch() {
-    if constexpr (kReadsSamples<Model>) watch_sample();
+    if constexpr (kReadsTexts<Model>) watch_sample();
   }
 
   void watch_sample() {

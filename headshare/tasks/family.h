@@ -94,6 +94,9 @@ class TaskFamily {
   virtual std::string why_not_start(const ModelOptions&) const { return ""; }
   // Takes what a checkpoint brings besides its model options and tokenizer.json.
   virtual void take_more(const fs::path&, TaskOptions*) const {}
+  // Changes the weights of a model that training starts from so that they mean in `model` what they meant in theirs.
+  // Throws Error where they cannot.
+  virtual void fit_start(const ModelOptions& /*start*/, const torch::nn::Module& /*model*/, NamedTensors*) const {}
   virtual Fields scoring_fields(TaskOptions&) const { return {}; }
   virtual TextScores score(const TextToScore&, const TaskOptions&) const { return {}; }
 

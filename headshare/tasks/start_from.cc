@@ -130,6 +130,24 @@ void note_parts(const StartModel& start) {
   }
 }
 
+std::shared_ptr<Tokenizer> own_tokenizer(const StartModel& start) {
+  const fs::path path = tokenizer_of(start.directory);
+  HS_CHECK(path_exists(path), start.directory.string(),
+           " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
+  std::shared_ptr<Tokenizer> tokenizer = load_tokenizer(path);
+  check_vocabulary(*tokenizer, start.options, path.string());
+  return tokenizer;
+}
+
+// Keeps the vocabulary and the tokenizer of the start; refuses others.
+void keep_tokenizer(const StartModel& start, const std::function<bool(const std::string&)>& given,
+                    const TextOptions& trained, TextOptions* text) {
+  if (start.tokenizer == nullptr) return;
+  refuse_other_tokenizer(start, given, *text);
+  text->vocabulary = trained.vocabulary;
+  text->tokenizer_path = trained.tokenizer_path;
+}
+
 }  // namespace
 
 StartModel open_start(const fs::path& path) {
@@ -138,11 +156,7 @@ StartModel open_start(const fs::path& path) {
   start.options = read_options(start.directory);
   const std::string reason = scoring_family(start.options).why_not_start(start.options);
   HS_CHECK(reason.empty(), start.directory.string(), " ", reason);
-  const fs::path tokenizer = tokenizer_of(start.directory);
-  HS_CHECK(path_exists(tokenizer), start.directory.string(),
-           " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
-  start.tokenizer = load_tokenizer(tokenizer);
-  check_vocabulary(*start.tokenizer, start.options, tokenizer.string());
+  if (start.options.kind().reads_text()) start.tokenizer = own_tokenizer(start);
   check_weights(start.directory, start.options);
   return start;
 }
@@ -159,9 +173,13 @@ void take_options(const StartModel& start, TaskOptions* options) {
   options->task = start_task(start);
   const nlohmann::json values = option_values(start.options);
   Fields list = model_fields(*options);
-  for (Field& one : list) one.parse(as_text(values.at(one.name)));
-  options->own<TextOptions>().vocabulary = start.options.common().vocabulary;
-  options->own<TextOptions>().tokenizer_path = tokenizer_of(start.directory).string();
+  for (Field& one : list) {  // a kind may lack options that others have: images know no --context
+    if (values.contains(one.name)) one.parse(as_text(values.at(one.name)));
+  }
+  if (start.options.kind().reads_text()) {
+    options->own<TextOptions>().vocabulary = start.options.common().vocabulary;
+    options->own<TextOptions>().tokenizer_path = tokenizer_of(start.directory).string();
+  }
   task_family(options->task).take_more(start.directory, options);
 }
 
@@ -170,10 +188,7 @@ std::vector<std::string> keep_to_start(const StartModel& start, const std::funct
   TaskOptions trained;
   take_options(start, &trained);
   check_start_task(start, options->task);
-  TextOptions& text = options->own<TextOptions>();
-  refuse_other_tokenizer(start, given, text);
-  text.vocabulary = trained.own<TextOptions>().vocabulary;
-  text.tokenizer_path = trained.own<TextOptions>().tokenizer_path;
+  keep_tokenizer(start, given, trained.own<TextOptions>(), &options->own<TextOptions>());
   refuse_other_shapes(start, trained, *options);
   return differences(model_of(trained), model_of(*options));
 }
@@ -200,6 +215,7 @@ void load_start(const StartModel& start, torch::nn::Module& model) {
     learned = learned.narrow(0, 0, positions->second.size(0));
   }
   note_parts(start);
+  scoring_family(start.options).fit_start(start.options, model, &tensors);
   load_shared_tensors(model, tensors, {kMaskedHead, kThreeWayHead}, weights.string());
 }
 

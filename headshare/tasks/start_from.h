@@ -16,7 +16,7 @@ namespace headshare {
 struct StartModel {
   fs::path directory;  // the checkpoint
   ModelOptions options;
-  std::shared_ptr<Tokenizer> tokenizer;
+  std::shared_ptr<Tokenizer> tokenizer;  // null where the model reads no text
 };
 
 // Opens the model of a checkpoint or run directory. Throws Error as load_model does; weights are checked, not read.
@@ -47,7 +47,8 @@ std::vector<std::string> keep_to_start(const StartModel& start, const std::funct
 // a teacher.
 void keep_to_teacher(const std::function<bool(const std::string&)>& given, const TextOptions& options);
 
-// Copies the weights into a model that was made with options that keep_to_start() let pass. What only the trained model
+// Copies the weights into a model that was made with options that keep_to_start() let pass, fitted to it by the family
+// (TaskFamily::fit_start). What only the trained model
 // has (a pooler, the head of a task) is left out; what it lacks (the masked-LM head of a fine-tuned encoder) keeps its
 // initial values. A notice says either.
 void load_start(const StartModel& start, torch::nn::Module& model);

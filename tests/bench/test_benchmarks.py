@@ -74,6 +74,30 @@ def test_training_step(program, tmp_path):
     assert all(f"ratio_to_transformers_{kind}" in rows[0] for kind in ("eager", "sdpa", "compiled"))
 
 
+def test_vision(program, tmp_path):
+    rows = question("vision", program, tmp_path / "out.json", "--threads", 1)
+    steps, classifying = ([row for row in rows if row["name"] == name] for name in ("training step", "classifying"))
+    others = [f"transformers_{kind}" for kind in ("eager", "sdpa", "compiled")]
+    assert [(row["contender"], row["scheme"]) for row in steps] == [
+        ("headshare", "mha"), ("headshare", "mhe_add"), *((name, "transformers") for name in others)
+    ]  # fmt: skip
+    assert all(f"{kind}ratio_to_{name}" in row for row in steps[:2] for name in others for kind in ("", "memory_", "process_"))
+    assert [(row["contender"], row["batch"]) for row in classifying] == [(name, batch) for batch in (1, 32) for name in ("headshare", *others)]
+    assert all(row["images_per_second"] > 0 for row in steps)
+    assert len(rows) > len(steps) + len(classifying), "attention has rows of its own"
+
+
+def test_classes_that_differ_are_not_timed(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "bench/vision"))
+    import classifying
+
+    case = dict(model="vit", layers=1, heads=1, width=8, context=5, vocabulary=10, threads=1, precision="fp32")
+    ours, theirs = classifying.rows_of(case, 1, dict(headshare=[(0.5, 2.3)], transformers_eager=[(1.0, 2.3)]))
+    assert ours["ratio_to_transformers_eager"] == 2 and theirs["images_per_second"] == 1
+    with pytest.raises(SystemExit, match="losses differ"):
+        classifying.rows_of(case, 1, dict(headshare=[(0.5, 2.3)], transformers_eager=[(1.0, 2.31)]))
+
+
 def test_transformers_backend(program, tmp_path):
     rows = question("transformers_backend", program, tmp_path / "out.json", "--threads", 1)
     assert [row["contender"] for row in rows] == ["headshare", "sdpa", "eager", "none"]

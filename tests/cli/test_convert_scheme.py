@@ -204,7 +204,7 @@ def test_pooling_says_what_alignment_gains(run, four_heads):
     [
         (["--to", "gqa:3"], "3 groups do not divide the layer's 4 heads"),
         (["--to", "mqa", "--iterations", 3], "mqa is computed at once"),
-        (["--to", "mqa", "--sample-tokens", 64], "--sample-tokens needs --sample-text"),
+        (["--to", "mqa", "--sample-tokens", 64], "--sample-tokens needs --sample-text or --sample-images"),
         (["--to", "gqa:x"], "'x' is not a number of groups"),
         (["--to", "mqa:2"], "only gqa takes a number"),
         (["--to", "gqb"], "gqa:GROUPS"),

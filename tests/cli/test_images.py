@@ -96,6 +96,26 @@ def test_schemes_are_compared_by_accuracy(run, halves, tmp_path):
         assert cell["examples"] == [told[one["item"]] for one in examples]
 
 
+def test_a_converted_model_is_sampled_scored_and_healed(run, refused, halves, tmp_path):
+    steps = ("--steps", 60, "--learning-rate", 0.01)
+    run("train", "--task", "image", "--images", halves, "--out", tmp_path / "run", *TINY, *steps)
+    sizes = ("--to", "collaborative", "--key-width", 2)
+    sample = ("--sample-images", halves, "--sample-tokens", 250)
+    text = run("convert", tmp_path / "run", tmp_path / "narrow", *sizes, *sample, "--score-images", halves).stdout
+    assert "accuracy on the scored images: " in text and "last hidden states on the sample: changed by" in text
+    report = json.loads(run("convert", tmp_path / "run", tmp_path / "again", *sizes, *sample, "--score-images", halves, "--json").stdout)
+    assert report["layers"][0]["output_change"] > 0 and report["divergence"] >= 0 and report["loss_before"] is None
+    scored = json.loads(run("evaluate", tmp_path / "narrow", "--images", halves, "--json", "--threads", 1).stdout)
+    assert report["scores_after"]["accuracy"] == scored["accuracy"] > 0.3
+    heal = ("--task", "image", "--images", halves, "--start-from", tmp_path / "narrow", "--threads", 1, "--batch-size", 16)
+    healed = json.loads(run("train", *heal, "--steps", 20, "--out", tmp_path / "healed", "--json").stdout)
+    assert healed["test_loss"] <= scored["loss"] + 0.05 and healed["steps"] == 20
+    assert json.loads(run("info", tmp_path / "healed", "--json").stdout)["options"]["scheme"] == "collaborative"
+    convert = ("convert", tmp_path / "run", tmp_path / "no", *sizes)
+    assert "raise --sample-tokens" in refused(1, *convert, "--sample-images", halves, "--sample-tokens", 4)
+    assert "give --sample-images and --score-images" in refused(1, *convert, "--sample-text", halves / "x.txt")
+
+
 def test_damaged_files_and_wrong_options_are_named(refused, halves, tmp_path):
     def train(code, folder, *flags):
         return refused(code, "train", "--task", "image", "--images", folder, "--out", tmp_path / "no", *TINY, "--steps", 1, *flags)

@@ -42,6 +42,16 @@ def test_counts_of_the_papers_table(path, run):
     assert counts == pytest.approx(dict(mha=float(said[1]), mhe_mul=float(said[2])), abs=0.006)
 
 
+@pytest.mark.parametrize("path", [path for path in CONFIGS if path.stem.startswith(("vit_", "deit_"))], ids=lambda path: path.stem)
+def test_counts_of_vision_transformers(path, run):
+    """`cost FILE` counts what the comment says; with 1,000 classes these are timm's counts (models/cost_test.cc)."""
+    said = [int(count.replace(",", "")) for count in re.search(r"has ([\d,]+) parameters.* ([\d,]+) with 1,000", path.read_text()).groups()]
+    [cost] = json.loads(run("cost", path, "--schemes", "mha", "--json").stdout)
+    assert cost["total_parameters"] == said[0]
+    heads = 2 if path.stem.startswith("deit_") else 1
+    assert said[1] - said[0] == 990 * heads * (cost["d_model"] + 1)
+
+
 def test_cost_of_what_train_does_not_know(run, tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text("layers: 3\nd-modell: 64\n")

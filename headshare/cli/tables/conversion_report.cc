@@ -35,7 +35,7 @@ std::string change_text(const AnswerChange& change) {
   std::string text;
   if (change.hidden >= 0) text += "last hidden states on the sample: changed by " + share(change.hidden) + "\n";
   if (change.divergence >= 0) {
-    text += "token distributions on the sample: " + format_fixed(change.divergence, 4) +
+    text += "answers on the sample: " + format_fixed(change.divergence, 4) +
             " nats from the original's (Kullback-Leibler divergence)\n";
   }
   if (change.loss_before >= 0) {
@@ -139,20 +139,22 @@ ConversionReport present_any(const Report& report) {
   return {table_of(report), layers_of(report), report.change, report.stopped};
 }
 
-// Returns "perplexity on the scored text: 24.7 before, 31.2 after", a line for each score that `evaluate` gives.
+// Returns "perplexity on the scored text: 24.7 before, 31.2 after", a line for each score that `evaluate` gives. Models
+// that read images have an accuracy.
 std::string scores_text(const ScoredConversion& scored) {
   static const std::vector<std::pair<std::string, std::string>> kScores = {{"loss", "loss"},
                                                                            {"masked_lm_loss", "masked-LM loss"},
                                                                            {"perplexity", "perplexity"},
-                                                                           {"masked_perplexity", "masked perplexity"}};
+                                                                           {"masked_perplexity", "masked perplexity"},
+                                                                           {"accuracy", "accuracy"}};
+  const std::string where = scored.before.contains("accuracy") ? " on the scored images: " : " on the scored text: ";
   std::string text;
   for (const auto& [name, words] : kScores) {
     if (!scored.before.contains(name)) continue;
     const auto number = [&name = name](const nlohmann::ordered_json& object) {
       return object.contains(name) ? format_fixed(object[name].get<double>(), 4) : std::string("not scored");
     };
-    text +=
-        join_text(words, " on the scored text: ", number(scored.before), " before, ", number(scored.after), " after\n");
+    text += join_text(words, where, number(scored.before), " before, ", number(scored.after), " after\n");
   }
   return text;
 }

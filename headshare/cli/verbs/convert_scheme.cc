@@ -19,10 +19,12 @@
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/convert/exact/exact_layer.h"
 #include "headshare/convert/shared_heads/conversion_record.h"
+#include "headshare/host/sample_images.h"
 #include "headshare/host/sample_text.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/finetune/task_note.h"
+#include "headshare/tasks/images/image_options.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
@@ -55,10 +57,17 @@ Fields fields(SchemeConversion& o) {
             pooling_names()),
       naming_path(field("sample-text", &o.sample_text,
                         "text like what the model reads: layers are made good on it, and their change there is shown")),
-      field("sample-tokens", &o.sample_tokens, "tokens of the sample text to use", {.min = 1, .max = 1 << 30}),
+      naming_directory(field("sample-images", &o.sample_images,
+                             "the same for a vision transformer: a directory as `train --images` takes, whose training "
+                             "images are the sample")),
+      field("sample-tokens", &o.sample_tokens,
+            "tokens of the sample to use; an image is its patches and a token or two", {.min = 1, .max = 1 << 30}),
       naming_path(field(
           "score-text", &o.score_text,
           "held-out text that both models are scored on, as `headshare evaluate` does: the loss before and after")),
+      naming_directory(field("score-images", &o.score_images,
+                             "the same for a vision transformer: a directory whose test images both models are scored "
+                             "on: the accuracy before and after")),
       field("iterations", &decomposition.iterations, "of each layer's decomposition, at most",
             {.min = 0, .max = 1 << 20}),
       field("tolerance", &decomposition.tolerance, "stop when ten iterations lower the error by less than this share",
@@ -141,8 +150,9 @@ void check_options(const SchemeConversion& o, const std::string& scheme) {
            "--iterations, --tolerance, --restarts and --seed are about --to collaborative and ",
            schemes_with([](const ConversionRecord& one) { return one.iterates; }, "--to "), "; ", scheme,
            " is computed at once");
-  HS_CHECK(!o.sample_text.empty() || o.sample_tokens == SchemeConversion().sample_tokens,
-           "--sample-tokens needs --sample-text");
+  const bool sampled = !o.sample_text.empty() || !o.sample_images.empty();
+  HS_CHECK(sampled || o.sample_tokens == SchemeConversion().sample_tokens,
+           "--sample-tokens needs --sample-text or --sample-images");
   const bool pools = conversion != nullptr && conversion->groups != nullptr;
   HS_CHECK(o.pooling == Pooling::kLeastSquares || pools, "--pooling is about ",
            schemes_with([](const ConversionRecord& one) { return one.groups != nullptr; }, "--to "), ", not ", scheme);
@@ -172,19 +182,21 @@ auto with_progress(const Convert& convert) {
   return convert(observer);
 }
 
-// Both models are scored on this text. It is read once, because a pipe cannot be read again; the converted model has
-// the tokenizer of its source.
+// Both models are scored on this text, or on the test images of a directory. Text is read once, because a pipe cannot
+// be read again; the converted model has the tokenizer of its source.
 struct ScoreText {
-  std::vector<std::string> files;
+  std::vector<std::string> files = {};
   std::optional<TokenData> tokens = {};  // once they are read
+  std::string images = {};
 };
 
-// Scores the model in `directory` on the score text; returns null where there is none. The masks of an encoder are the
-// same for every model.
+// Scores the model in `directory` on the score text or images; returns null where there are none. The masks of an
+// encoder are the same for every model.
 nlohmann::ordered_json score(const fs::path& directory, const std::string& title, ScoreText* text) {
-  if (text->files.empty()) return {};
+  if (text->files.empty() && text->images.empty()) return {};
   TaskOptions task;
   task.own<MaskedOptions>().pseudo_tokens = 0;  // one forward pass each
+  task.own<ImageTaskOptions>().data.images = text->images;
   ProgressLine line(title);
   const auto open = [&](const Tokenizer& tokenizer) {
     if (!text->tokens) {
@@ -268,9 +280,16 @@ int write_converted(const Model& source, const Tokenizers& tokenizers, const Con
   return whole ? kOk : kInterrupted;
 }
 
+// Throws Error for images given to a model that `reads` something else.
+void refuse_images(const SchemeConversion& options, const std::string& model, const std::string& reads) {
+  HS_CHECK(options.sample_images.empty() && options.score_images.empty(), model, " ", reads,
+           ": leave --sample-images and --score-images out");
+}
+
 template <class Model, class Options>
 int convert(const fs::path& directory, const Options& stored, ConversionCall conversion, const Destination& to) {
   const at::NoGradGuard no_grad;
+  refuse_images(conversion.options, directory.string(), "reads text");
   const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
   const Model source = load_as_trained(directory, stored);
   conversion.sample = shown_while_read([&](const Progress& progress) {
@@ -284,6 +303,7 @@ int convert(const fs::path& directory, const Options& stored, ConversionCall con
 
 // Converts by weights alone: what the layers of a translator read would take pairs of sentences.
 int convert_translator(const fs::path& directory, const ConversionCall& conversion, const Destination& to) {
+  refuse_images(conversion.options, directory.string(), "translates");
   HS_CHECK(conversion.options.sample_text.empty(), directory.string(),
            " translates: its layers are converted by their weights; leave --sample-text out");
   HS_CHECK(conversion.options.score_text.empty(), directory.string(),
@@ -294,14 +314,24 @@ int convert_translator(const fs::path& directory, const ConversionCall& conversi
   return write_converted(source.model, source.tokenizers, conversion, to, &nothing, {});
 }
 
-// Converts by weights alone: a sample of what the layers read would take images.
-int convert_vision(const fs::path& directory, const ConversionCall& conversion, const Destination& to) {
-  HS_CHECK(conversion.options.sample_text.empty() && conversion.options.score_text.empty(), directory.string(),
-           " reads images: its layers are converted by their weights; leave --sample-text and --score-text out, and "
-           "score both models on images with `headshare evaluate`");
+int convert_vision(const fs::path& directory, ConversionCall conversion, const Destination& to) {
+  const at::NoGradGuard no_grad;
+  const SchemeConversion& o = conversion.options;
+  HS_CHECK(o.sample_text.empty() && o.score_text.empty(), directory.string(),
+           " reads images: give --sample-images and --score-images instead of texts");
   const LoadedVision source = load_vision_model(directory);
-  ScoreText nothing;
-  return write_converted(source.model, TokenizerPair(), conversion, to, &nothing, {});
+  {
+    ProgressLine line("images");
+    const auto progress = [&](int64_t done, int64_t total) {
+      check_interrupted();
+      line.update(static_cast<double>(done), static_cast<double>(total));
+    };
+    conversion.sample =
+        read_sample({"--sample-images", o.sample_images, o.sample_tokens, progress}, source.model->options());
+  }
+  ScoreText score_images{.images = o.score_images};
+  ScoredConversion scored{.before = score(directory, "scoring the source", &score_images), .after = {}};
+  return write_converted(source.model, TokenizerPair(), conversion, to, &score_images, std::move(scored));
 }
 
 }  // namespace
@@ -337,6 +367,9 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   const fs::path directory = find_checkpoint(source);
   InputPaths inputs = options.sample_text;
   inputs.insert(inputs.end(), options.score_text.begin(), options.score_text.end());
+  for (const std::string& one : {options.sample_images, options.score_images}) {
+    if (!one.empty()) inputs.push_back(one);
+  }
   inputs.push_back(directory.string());
   OutputDirectory written(out, overwrite, headshare_output(), inputs);
   catch_interrupts();

@@ -15,8 +15,10 @@ struct SchemeConversion {
   Pooling pooling = Pooling::kLeastSquares;  // of gqa and mqa
   DecompositionOptions decomposition = {};
   std::vector<std::string> sample_text;
+  std::string sample_images;  // a directory, of a vision transformer
   int64_t sample_tokens = 20000;
   std::vector<std::string> score_text;
+  std::string score_images;
   bool exact = false;  // convert_exact.h; the other options, json aside, are about approximations
   bool json = false;
 };

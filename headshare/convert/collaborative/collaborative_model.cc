@@ -237,7 +237,6 @@ EncoderDecoder to_collaborative(const EncoderDecoder& source, const Collaborativ
 VisionTransformer to_collaborative(const VisionTransformer& source, const CollaborativeHeadsOptions& options,
                                    const ConversionObserver& observer, CollaborativeHeadsReport* report) {
   const at::NoGradGuard no_grad;
-  HS_DCHECK(!options.sample.defined());
   return CollaborativeConversion<VisionTransformer>(source, options, observer).run(report);
 }
 

@@ -22,7 +22,7 @@ struct WidthChoice {
 struct CollaborativeHeadsOptions {
   WidthChoice width = {};
   DecompositionOptions decomposition = {};
-  Tensor sample = {};  // ids int64 [N, T] of a sample text; undefined: weights alone are approximated
+  Tensor sample = {};  // model_change.h says its form; undefined: weights alone are approximated
 };
 
 // The result of one layer.
@@ -55,7 +55,7 @@ Encoder to_collaborative(const Encoder& source, const CollaborativeHeadsOptions&
 EncoderDecoder to_collaborative(const EncoderDecoder& source, const CollaborativeHeadsOptions& options,
                                 const ConversionObserver& observer, CollaborativeHeadsReport* report);
 
-// The same of a vision transformer, by its weights alone.
+// The same of a vision transformer, whose sample is of images.
 VisionTransformer to_collaborative(const VisionTransformer& source, const CollaborativeHeadsOptions& options,
                                    const ConversionObserver& observer, CollaborativeHeadsReport* report);
 

@@ -204,8 +204,8 @@ TEST(CollaborativeModel, EncoderDecodersBecomeNarrower) {
               HasSubstr("cross-attention layer 2: 1 of 256 values of key.weight"));
 }
 
-// Images of 8 x 8 pixels in 4 patches; the full key width computes the same, a narrower one about that.
-TEST(CollaborativeModel, VisionTransformersAreConvertedByTheirWeights) {
+// Makes a model of images of 8 x 8 pixels in 4 patches.
+VisionTransformer random_vision_transformer() {
   VisionOptions options;
   options.layers = 2;
   options.attention.d_model = 16;
@@ -213,9 +213,15 @@ TEST(CollaborativeModel, VisionTransformersAreConvertedByTheirWeights) {
   options.image_size = 8;
   options.patch_size = 4;
   options.classes = 5;
-  VisionTransformer source(resolve(options));
-  randomise(*source);
-  source->eval();
+  VisionTransformer model(resolve(options));
+  randomise(*model);
+  model->eval();
+  return model;
+}
+
+// The full key width computes the same, a narrower one about that.
+TEST(CollaborativeModel, VisionTransformersAreConvertedByTheirWeights) {
+  const VisionTransformer source = random_vision_transformer();
   const at::NoGradGuard no_grad;
   const Tensor pixels = random_tensor({3, 3, 8, 8}, 4, at::kFloat, 1), before = source->scores(pixels);
   CollaborativeHeadsReport report;
@@ -234,6 +240,37 @@ TEST(CollaborativeModel, VisionTransformersAreConvertedByTheirWeights) {
       fold_exactly({.options = one_key->options(), .module = one_key.ptr()}, {.scheme = "mha"}, false, &folded);
   EXPECT_LT(folded.in_double, 1e-12);
   EXPECT_GT(relative_change(original, back), 1e-3);  // mqa is no exact form of heads apart
+}
+
+// With images as the sample, the first layer changes least on what it reads there, and changes are told. At the full
+// width nothing changes.
+TEST(CollaborativeModel, ImagesAreASampleOfVisionTransformers) {
+  const VisionTransformer source = random_vision_transformer();
+  const at::NoGradGuard no_grad;
+  // Images of one colour each: all patches of an image are alike, and vary along three directions.
+  const Tensor pixels = random_tensor({40, 3, 1, 1}, 4, at::kFloat, 1).expand({40, 3, 8, 8}).contiguous();
+  const auto first_change = [&](const VisionTransformer& target) {
+    return output_changes(source, target, pixels).front();
+  };
+  CollaborativeHeadsReport blind, shown, same;
+  const VisionTransformer by_weights = to_collaborative(source, {.width = {.key_width = 4}}, nullptr, &blind);
+  const VisionTransformer by_images =
+      to_collaborative(source, {.width = {.key_width = 4}, .sample = pixels}, nullptr, &shown);
+  EXPECT_EQ(blind.layers[0].output_change, -1);
+  EXPECT_EQ(blind.change.hidden, -1);
+  EXPECT_LT(first_change(by_images), first_change(by_weights) / 2);
+  EXPECT_DOUBLE_EQ(shown.layers[0].output_change, first_change(by_images));
+  EXPECT_GT(shown.change.hidden, 0);
+  const Tensor p = source->scores(pixels).to(at::kDouble).softmax(1);
+  const Tensor q = by_images->scores(pixels).to(at::kDouble).softmax(1);
+  EXPECT_NEAR(shown.change.divergence, (p * (p / q).log()).sum(1).mean().item<double>(), 1e-9);
+  to_collaborative(source, {.width = {.key_width = 16}, .sample = pixels}, nullptr, &same);
+  EXPECT_LT(same.layers[1].output_change, 1e-3);
+  EXPECT_LT(same.change.divergence, 1e-5);
+  SharedHeadsReport shared;
+  to_shared(source, {.to = {.scheme = "mqa"}, .sample = pixels}, nullptr, &shared);
+  EXPECT_GT(shared.layers[0].output_change, 0);
+  EXPECT_GT(shared.change.divergence, 0);
 }
 
 TEST(CollaborativeModel, WidthsMayDifferAndAreKept) {

@@ -13,6 +13,7 @@ namespace {
 
 Tensor hidden_of(const Decoder& model, const Tensor& ids) { return model->hidden(ids); }
 Tensor hidden_of(const Encoder& model, const Tensor& ids) { return model->hidden({.ids = ids}); }
+Tensor hidden_of(const VisionTransformer& model, const Tensor& pixels) { return model->hidden(pixels); }
 bool has_logits(const Decoder&) { return true; }
 bool has_logits(const Encoder& model) { return model->options().masked_head; }
 
@@ -36,7 +37,7 @@ void watch(const Model& model, const Tensor& sample, const LayerObservers& look,
     }
   } const watched{model};
   for (size_t i = 0; i < model->layers(); ++i) model->attention(i)->observe(look(i));
-  for_rows(sample, observer, [&](const Tensor& ids) { hidden_of(model, ids); });
+  for_rows(sample, observer, [&](const Tensor& rows) { hidden_of(model, rows); });
 }
 
 template <class Model>
@@ -116,6 +117,13 @@ AnswerChange change_of_answers(const Model& source, const Model& target, const T
   return change;
 }
 
+// Returns the sum of the divergences of the source's class distributions from the target's.
+double divergence_of_classes(const VisionTransformer& source, const VisionTransformer& target, const Tensor& pixels) {
+  const Tensor p = source->scores(pixels).to(at::kDouble).log_softmax(-1);
+  const Tensor q = target->scores(pixels).to(at::kDouble).log_softmax(-1);
+  return (p.exp() * (p - q)).sum().item<double>();
+}
+
 template <class Model>
 void copy_the_rest(const Model& source, const Model& target) {
   const NamedTensors from = model_tensors(*source);
@@ -137,8 +145,8 @@ void check_finite(const NamedTensors& tensors, const std::string& of) {
 }
 
 void check_change(double change, const std::string& of) {
-  HS_CHECK(std::isfinite(change), of, " on the sample text is not a number: on this text the model computes numbers ",
-           "that are too large for float32; nothing was written. Repair the model, or take an earlier checkpoint");
+  HS_CHECK(std::isfinite(change), of, " on the sample is not a number: there the model computes numbers that are too ",
+           "large for float32; nothing was written. Repair the model, or take an earlier checkpoint");
 }
 
 std::string layer_name(size_t layer) { return join_text("layer ", layer + 1); }
@@ -147,10 +155,9 @@ std::vector<Moments> moments_of(const std::vector<MomentSums>& layers) {
   std::vector<Moments> moments;
   for (const MomentSums& one : layers) {
     moments.push_back(one.moments());
-    HS_CHECK(
-        at::isfinite(moments.back().second).all().item<bool>(), layer_name(moments.size() - 1),
-        ": what it reads in the sample text is not finite (NaN or infinite): the weights before it are damaged, or "
-        "training diverged; repair the model or take an earlier checkpoint");
+    HS_CHECK(at::isfinite(moments.back().second).all().item<bool>(), layer_name(moments.size() - 1),
+             ": what it reads in the sample is not finite (NaN or infinite): the weights before it are damaged, or "
+             "training diverged; repair the model or take an earlier checkpoint");
   }
   return moments;
 }
@@ -175,6 +182,9 @@ std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample, c
 std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample, const RowsObserver& observer) {
   return moments_of_layers(model, sample, observer);
 }
+std::vector<Moments> layer_moments(const VisionTransformer& model, const Tensor& sample, const RowsObserver& observer) {
+  return moments_of_layers(model, sample, observer);
+}
 
 std::vector<double> output_changes(const Decoder& source, const Decoder& target, const Tensor& sample,
                                    const RowsObserver& observer) {
@@ -182,6 +192,10 @@ std::vector<double> output_changes(const Decoder& source, const Decoder& target,
 }
 std::vector<double> output_changes(const Encoder& source, const Encoder& target, const Tensor& sample,
                                    const RowsObserver& observer) {
+  return changes_of_outputs(source, target, sample, observer);
+}
+std::vector<double> output_changes(const VisionTransformer& source, const VisionTransformer& target,
+                                   const Tensor& sample, const RowsObserver& observer) {
   return changes_of_outputs(source, target, sample, observer);
 }
 
@@ -192,6 +206,21 @@ AnswerChange answer_change(const Decoder& source, const Decoder& target, const T
 AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample,
                            const RowsObserver& observer) {
   return change_of_answers(source, target, sample, observer);
+}
+
+AnswerChange answer_change(const VisionTransformer& source, const VisionTransformer& target, const Tensor& sample,
+                           const RowsObserver& observer) {
+  const bool with_head = source->options().classes > 0;
+  OutputChange hidden;
+  double divergence = 0;
+  for_rows(sample, observer, [&](const Tensor& pixels) {
+    hidden.add(source->hidden(pixels), target->hidden(pixels));
+    if (with_head) divergence += divergence_of_classes(source, target, pixels);
+  });
+  AnswerChange change{.hidden = hidden.relative()};
+  // Rounding may leave less than nothing; what is not a number stays that.
+  if (with_head) change.divergence = std::max(divergence / static_cast<double>(sample.size(0)), 0.0);
+  return change;
 }
 
 RowsObserver rows_observer(const ConversionObserver& observer, const std::string& what) {

@@ -13,6 +13,7 @@
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
 #include "headshare/models/encoder_decoder.h"
+#include "headshare/models/vision.h"
 
 namespace headshare {
 
@@ -21,10 +22,11 @@ std::string layer_name(size_t layer);
 
 // The change of the model's answers on the sample.
 struct AnswerChange {
-  double divergence = -1;  // mean Kullback-Leibler divergence of the source's next (decoder) or own (masked-LM head)
-                           // token distribution from the converted one's, nats per token; -1: it has no such head
+  double divergence = -1;  // mean Kullback-Leibler divergence of the source's distribution from the converted one's: of
+                           // the next (decoder) or own (masked-LM head) token, nats per token, or of an image's class,
+                           // nats per image; -1: it has no such head
   double hidden = -1;      // |change of the last hidden states| / |hidden states|
-  double loss_before = -1, loss_after = -1;  // of a decoder on the sample, nats per token; -1 of an encoder
+  double loss_before = -1, loss_after = -1;  // of a decoder on the sample, nats per token; -1 of others
 };
 
 // A conversion has done `done` of `total` units, which take equally long, about.
@@ -45,7 +47,8 @@ using RowsObserver = std::function<void(int64_t done, int64_t total)>;
 // Says so to `observer`, as a phase of its own. Throws Interrupted where that asks to stop.
 RowsObserver rows_observer(const ConversionObserver& observer, const std::string& what);
 
-// Samples are ids int64 [N, T]; models are in evaluation mode and `source` and `target` of the same sizes.
+// Samples are ids int64 [N, T], or of a vision transformer pixels float32 [N, C, S, S], as its scores() reads them;
+// models are in evaluation mode and `source` and `target` of the same sizes.
 
 // Runs a sample through a model, some rows at a time, and shows each layer's attention to the observer that `look`
 // makes for it; of layers that share their parameters, every depth to the same one. The observers are taken away again
@@ -60,6 +63,8 @@ std::vector<Moments> moments_of(const std::vector<MomentSums>& layers);
 // The moments of what the attention of each layer reads.
 std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample, const RowsObserver& observer = {});
 std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample, const RowsObserver& observer = {});
+std::vector<Moments> layer_moments(const VisionTransformer& model, const Tensor& sample,
+                                   const RowsObserver& observer = {});
 
 // |change| / |before| over all that was added; 0 where all of it was 0.
 class OutputChange {
@@ -76,10 +81,14 @@ std::vector<double> output_changes(const Decoder& source, const Decoder& target,
                                    const RowsObserver& observer = {});
 std::vector<double> output_changes(const Encoder& source, const Encoder& target, const Tensor& sample,
                                    const RowsObserver& observer = {});
+std::vector<double> output_changes(const VisionTransformer& source, const VisionTransformer& target,
+                                   const Tensor& sample, const RowsObserver& observer = {});
 
 AnswerChange answer_change(const Decoder& source, const Decoder& target, const Tensor& sample,
                            const RowsObserver& observer = {});
 AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample,
+                           const RowsObserver& observer = {});
+AnswerChange answer_change(const VisionTransformer& source, const VisionTransformer& target, const Tensor& sample,
                            const RowsObserver& observer = {});
 
 // Throws Error where it is not finite; `of` names it.
@@ -109,9 +118,12 @@ void copy_all_but_attention(const Encoder& source, const Encoder& target);
 void copy_all_but_attention(const EncoderDecoder& source, const EncoderDecoder& target);
 void copy_all_but_attention(const VisionTransformer& source, const VisionTransformer& target);
 
-// True for models whose conversions take a sample text: an encoder-decoder would need pairs, a vision transformer
-// images.
+// True for models that take a sample of text.
 template <class Model>
-inline constexpr bool kReadsSamples = std::is_same_v<Model, Decoder> || std::is_same_v<Model, Encoder>;
+inline constexpr bool kReadsTexts = std::is_same_v<Model, Decoder> || std::is_same_v<Model, Encoder>;
+
+// True for models whose conversions take a sample, of text or of images: an encoder-decoder would need pairs.
+template <class Model>
+inline constexpr bool kReadsSamples = kReadsTexts<Model> || std::is_same_v<Model, VisionTransformer>;
 
 }  // namespace headshare

@@ -122,7 +122,6 @@ EncoderDecoder to_shared(const EncoderDecoder& source, const SharedHeadsOptions&
 VisionTransformer to_shared(const VisionTransformer& source, const SharedHeadsOptions& options,
                             const ConversionObserver& observer, SharedHeadsReport* report) {
   const at::NoGradGuard no_grad;
-  HS_DCHECK(!options.sample.defined());
   return SharedHeadsConversion<VisionTransformer>(source, options, observer).run(report);
 }
 

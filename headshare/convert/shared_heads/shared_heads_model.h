@@ -13,7 +13,7 @@ namespace headshare {
 struct SharedHeadsOptions {
   SharedScheme to = {};
   DecompositionOptions decomposition = {};  // of mhe_mul without rotary positions
-  Tensor sample = {};                       // ids int64 [N, T] of a sample text; undefined: weights alone count
+  Tensor sample = {};                       // model_change.h says its form; undefined: weights alone count
 };
 
 struct SharedLayerReport {
@@ -38,7 +38,7 @@ Encoder to_shared(const Encoder& source, const SharedHeadsOptions& options, cons
 // The same for all three sites of an encoder-decoder; there is no sample.
 EncoderDecoder to_shared(const EncoderDecoder& source, const SharedHeadsOptions& options,
                          const ConversionObserver& observer, SharedHeadsReport* report);
-// The same of a vision transformer, by its weights alone.
+// The same of a vision transformer, whose sample is of images.
 VisionTransformer to_shared(const VisionTransformer& source, const SharedHeadsOptions& options,
                             const ConversionObserver& observer, SharedHeadsReport* report);
 

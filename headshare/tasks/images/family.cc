@@ -9,6 +9,7 @@
 #include "headshare/data/images/resize.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/images/evaluate_images.h"
+#include "headshare/tasks/images/image_start.h"
 #include "headshare/tasks/images/image_task.h"
 
 namespace headshare {
@@ -162,6 +163,11 @@ class ImagesFamily : public TaskFamily {
   bool scores(const ModelOptions& model) const override {
     const auto* vision = model.find<VisionOptions>();
     return vision != nullptr && vision->classes > 0;
+  }
+  void fit_start(const ModelOptions& start, const torch::nn::Module& model, NamedTensors* tensors) const override {
+    const auto* made = model.as<VisionTransformer>();
+    HS_DCHECK(made != nullptr);
+    fit_image_start(start.as<VisionOptions>(), made->options(), tensors);
   }
   Fields scoring_fields(TaskOptions& options) const override {
     return scoring_fields_of_images(options.own<ImageTaskOptions>());

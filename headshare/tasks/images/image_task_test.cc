@@ -12,6 +12,7 @@
 #include "headshare/models/image_tensors.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/images/evaluate_images.h"
+#include "headshare/tasks/start_from.h"
 #include "headshare/train/trainer.h"
 
 namespace headshare {
@@ -29,7 +30,7 @@ class ImageTaskTest : public testing::Test {
     write_part("t10k", 16);
   }
 
-  void write_part(const std::string& part, int64_t count, int64_t classes = kClasses) const {
+  void write_part(const std::string& part, int64_t count, int64_t classes = kClasses, int64_t dark = 0) const {
     std::string labels, pixels;
     Philox random(7);
     for (int64_t i = 0; i < count; ++i) {
@@ -37,7 +38,7 @@ class ImageTaskTest : public testing::Test {
       labels += static_cast<char>(label);
       for (int64_t at = 0; at < 16; ++at) {
         const bool bright = at / 8 == label / 2 && at % 4 / 2 == label % 2;
-        pixels += static_cast<char>((bright ? 128 : 0) + random.below(64));
+        pixels += static_cast<char>((bright ? 128 : dark) + static_cast<int64_t>(random.below(64)));
       }
     }
     write_file(files_ / (part + "-images-idx3-ubyte"), idx_file({count, 4, 4}, pixels));
@@ -114,6 +115,32 @@ TEST_F(ImageTaskTest, SavesWhatIsEvaluated) {
   write_part("train", 64, 3);
   write_part("t10k", 3, 3);
   EXPECT_THAT(error_message([&] { scored("model", own); }), HasSubstr("has 3 classes, and the model tells 4 apart"));
+}
+
+// Other images have another mean and deviation: the first weights follow them, so that the model computes the same.
+TEST_F(ImageTaskTest, StartsFromAModelOfOtherImages) {
+  const TaskOptions options = task_options();
+  task_of(options)->save((files_ / "model").string());
+  write_part("train", 64, kClasses, /*dark=*/50);
+  const ImageTaskOptions& own = options.own<ImageTaskOptions>();
+  const StartModel start = open_start(files_ / "model");
+  EXPECT_EQ(start_task(start), "image");
+  TaskOptions taken = options;
+  taken.model.attention.heads = 4;
+  take_options(start, &taken);
+  EXPECT_EQ(taken.model.attention.heads, 2);
+  const auto given = [](const std::string&) { return false; };
+  EXPECT_TRUE(keep_to_start(start, given, &taken).empty());
+  const std::unique_ptr<Task> task = task_of(taken);
+  load_start(start, *task->model());
+  EXPECT_NEAR(task->evaluate(Part::kTest, {}).loss, scored("model", own).object.at("loss").get<double>(), 1e-5);
+  taken.own<ImageTaskOptions>().model.patch_size = 1;
+  EXPECT_THAT(error_message([&] { keep_to_start(start, given, &taken); }), HasSubstr("--patch-size is 1"));
+  write_part("train", 64, 3);
+  write_part("t10k", 3, 3);
+  const std::unique_ptr<Task> fewer = task_of(options);
+  EXPECT_THAT(error_message([&] { load_start(start, *fewer->model()); }),
+              HasSubstr("4 classes apart, and the images have 3"));
 }
 
 // The loss of mixed images is the mean of the losses at both classes.
