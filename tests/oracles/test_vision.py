@@ -92,3 +92,28 @@ def test_written_preprocessors_cut_the_middle_out(imported):
     cut = image.resize((48, 24), image_module.BILINEAR).crop((12, 0, 36, 24))
     expected = torch.frombuffer(bytearray(cut.tobytes()), dtype=torch.uint8).view(24, 24, 3).permute(2, 0, 1) / 255
     assert (found - expected).abs().max() < 0.01
+
+
+def test_predicted_classes_are_theirs(run, tmp_path):
+    image_module = pytest.importorskip("PIL.Image")
+    model = saved(tmp_path / "vit", "vit")
+    model.config.id2label = {i: f"kind {i}" for i in range(7)}
+    model.save_pretrained(tmp_path / "vit")
+    scale = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4]}
+    processor = transformers.ViTImageProcessor(size={"height": 24, "width": 24}, resample=image_module.BILINEAR, **scale)
+    processor.save_pretrained(tmp_path / "vit")
+    run("convert", "--from", "hf", tmp_path / "vit", tmp_path / "ours")
+    pictures = []
+    for number, side in enumerate((24, 48, 100)):
+        numbers = torch.Generator().manual_seed(number)
+        coarse = torch.randint(0, 256, (6, 6, 3), generator=numbers, dtype=torch.uint8)
+        pictures.append(image_module.fromarray(coarse.numpy()).resize((side, side), image_module.BILINEAR))
+        pictures[-1].save(tmp_path / f"{number}.png")
+    with torch.no_grad():
+        pixels = torch.stack([torch.as_tensor(processor(one)["pixel_values"][0]) for one in pictures])
+        expected = model(pixels).logits.double().softmax(-1)
+    files = [tmp_path / f"{number}.png" for number in range(3)]
+    for line, chances in zip(run("predict", tmp_path / "ours", *files, "--json").stdout.splitlines(), expected, strict=True):
+        found = {one["label"]: one["probability"] for one in json.loads(line)["classes"]}
+        assert found == pytest.approx({f"kind {i}": chance.item() for i, chance in enumerate(chances)}, abs=1e-4)
+        assert max(found, key=found.get) == f"kind {chances.argmax().item()}"

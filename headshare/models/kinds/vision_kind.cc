@@ -36,7 +36,7 @@ class VisionKind : public ModelKindOf<VisionOptions, VisionTransformer> {
                           : join_text("image classifier of ", o.classes, " classes");
   }
   std::string what_it_does(const ModelOptions&) const override {
-    return "a vision transformer, which tells the classes of images (`headshare evaluate`)";
+    return "a vision transformer, which tells the classes of images (`headshare predict`)";
   }
   std::string needed() const override {
     return "a vision transformer is needed here, as `headshare train --task image` makes it";

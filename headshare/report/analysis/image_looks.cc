@@ -54,7 +54,7 @@ std::string look_text(const LookedAtImage& image, const HeadLook& look, size_t l
 
 std::string head_html(const HeadAnalysis& analysis, const LookedAtImage& image, size_t layer, size_t head) {
   const HeadLook& look = image.layers[layer][head];
-  const std::string tokens = analysis.class_token ? "<br>itself " + percent_text(look.tokens) : "";
+  const std::string tokens = analysis.class_token ? "<br>itself " + percent_text(look.tokens, 1) : "";
   return fmt::format(
       "<div><div class=\"look\"><div></div><img src=\"data:image/png;base64,{}\" alt=\"{}\"></div>"
       "<span class=\"sub\">head {}: most {}{}</span></div>",
