@@ -97,6 +97,16 @@ def long_sources(what, bound, ratio):
     return Target(what, bound, "translation", where, ratio)
 
 
+def vision_step(what, bound, ratio, at_most=False):
+    where = dict(name="training step", contender="headshare", scheme="mha", width=192, threads=(1, 2))
+    return Target(what, bound, "vision", where, ratio, at_most=at_most)
+
+
+def classifying(what, bound, ratio):
+    where = dict(name="classifying", contender="headshare", width=192, batch=(1, 32), threads=(1, 2))
+    return Target(what, bound, "vision", where, ratio)
+
+
 def peak_mebibytes(rows):
     return [(row["peak_bytes"] / 2**20, describe(row)) for row in rows]
 
@@ -193,6 +203,13 @@ TARGETS = [
     translation_step("the same in bf16, against MarianMT under autocast", 1.5, "ratio_to_transformers", "bf16"),
     long_sources("sources of 512 tokens, beam 8, MHE against MHA", 1, "ratio_to_mha"),
     long_sources("the same, cross-attention's cache smaller than MHA's", 8, "cache_ratio_to_mha"),
+    vision_step("training step of ViT-tiny, MHA against transformers eager", 1.3, "ratio_to_transformers_eager"),
+    vision_step("the same, against sdpa", 1.3, "ratio_to_transformers_sdpa"),
+    vision_step("the same, against torch.compile", 1, "ratio_to_transformers_compiled"),
+    vision_step("peak memory of that step over transformers eager", 0.7, "memory_ratio_to_transformers_eager", at_most=True),
+    vision_step("the same, over torch.compile", 0.7, "memory_ratio_to_transformers_compiled", at_most=True),
+    classifying("images a second of ViT-tiny against transformers eager", 1.3, "ratio_to_transformers_eager"),
+    classifying("the same, against torch.compile", 1, "ratio_to_transformers_compiled"),
 ]  # fmt: skip
 
 

@@ -24,7 +24,7 @@ import common  # noqa: E402
 import classifying  # noqa: E402
 import step  # noqa: E402
 
-GRIDS = [dict(heads=[3, 12], lengths=197, tokens=32 * 197, masks="full", passes=["forward", "training"])]
+GRIDS = [dict(heads=[3, 12], lengths=197, tokens=32 * 197, masks="full", passes=["forward", "training"], dropout="0")]
 QUICK_GRIDS = [dict(heads=2, head_width=16, lengths=5, tokens=20, masks="full", passes="forward", repetitions=3)]
 
 
