@@ -1,5 +1,5 @@
 # make demo: the quickest look. make test: every test. Both install what is missing first.
-.PHONY: build demo test quick bench check tidy tsan fuzz clean help
+.PHONY: build demo test quick bench bundle check tidy tsan fuzz clean help
 
 build:  ## the program, at build/headshare
 	@tools/setup && tools/build headshare
@@ -15,6 +15,9 @@ quick:  ## the same without the slow tests: about three minutes once built
 
 bench:  ## measures headshare against its peers; results in docs/results and the README
 	@tools/setup tests && tools/build && tools/bench
+
+bundle: ## an archive for a bare node with a GPU: make bundle TORCH=2.11
+	@tools/setup && tools/bundle $(TORCH)
 
 check:  ## format, layers, sizes, docs: what .ci/run checks after the tests
 	@tools/setup check && tools/check

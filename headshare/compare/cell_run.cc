@@ -10,6 +10,7 @@
 #include "headshare/compare/measure.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/noted_weights.h"
+#include "headshare/ops/device_memory.h"
 #include "headshare/report/results/results_json.h"
 #include "headshare/report/statistics/comparability.h"
 #include "headshare/train/file_observers.h"
@@ -158,6 +159,7 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const Cell
   cell.options = resolved_options(plan.options, trial.options);
   score(*trial.task, subject, observer, home, &cell);
   cell.peak_memory_bytes = peak_memory_bytes();
+  cell.peak_device_bytes = peak_device_bytes(device);
   cell.attention_memory_bytes = attention_memory_bytes(trial.options, plan.options.batch_size, device);
   measure_decoding(trial, &cell);
   return cell;
@@ -175,7 +177,7 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const Ce
   cell.training_tokens_per_second = 0;
   cell.waited = {};
   cell.attention_memory_bytes = 0;
-  cell.peak_memory_bytes = 0;
+  cell.peak_memory_bytes = cell.peak_device_bytes = 0;
   const Trial trial = open_trial(experiment, plan.options, device);
   load_weights(*trial.task, place.home / trained.model);
   cell.size = measure(trial.options);

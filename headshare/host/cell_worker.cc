@@ -6,7 +6,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/method.h"
 #include "headshare/host/cell_attempt.h"
+#include "headshare/host/devices.h"
 #include "headshare/host/explain_error.h"
 #include "headshare/host/launch.h"
 #include "headshare/host/machine.h"
@@ -67,21 +67,6 @@ class NeededWatch {
   LeaseWatch watch_;
   std::optional<std::chrono::steady_clock::time_point> idle_since_;
 };
-
-// Returns the model of the first GPU, as the driver names it.
-std::string gpu_name() {
-  std::error_code ignored;
-  for (const auto& gpu : fs::directory_iterator("/proc/driver/nvidia/gpus", ignored)) {
-    std::ifstream in(gpu.path() / "information");
-    constexpr std::string_view kModel = "Model:";
-    for (std::string line; std::getline(in, line);) {
-      if (!line.starts_with(kModel)) continue;
-      const size_t begin = line.find_first_not_of(" \t", kModel.size());
-      return begin == std::string::npos ? "GPU" : line.substr(begin);
-    }
-  }
-  return "GPU";
-}
 
 // A Work is the work on one cell, from the claim to the published result.
 class Work {
@@ -310,7 +295,7 @@ CellMachine this_machine(c10::Device device) {
           .processor = machine.processor,
           .instructions = machine.instructions,
           .threads = machine.threads,
-          .device = device.is_cpu() ? "cpu" : gpu_name()};
+          .device = device_name(device)};
 }
 
 }  // namespace headshare

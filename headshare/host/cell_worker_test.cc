@@ -39,7 +39,7 @@ class Hook : public Observer {
 // Returns what a cell found, without what the clock and the machine say.
 nlohmann::json found_by(Cell cell) {
   cell.training_seconds = cell.training_tokens_per_second = cell.decoding_tokens_per_second = 0;
-  cell.peak_memory_bytes = 0;
+  cell.peak_memory_bytes = cell.peak_device_bytes = 0;
   cell.waited = {};
   cell.machine = {};
   for (CurvePoint& point : cell.curve) point.seconds = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "headshare/base/error.h"
 #include "headshare/base/files/placeholder.h"
 #include "headshare/host/engine.h"
 #include "headshare/host/task_paths.h"
@@ -24,6 +25,10 @@ Fields call_fields(CompareCommand& c) {
       field("overwrite", &c.overwrite, "delete the comparison in --out first"),
       field("dry-run", &c.dry_run, "print what would be trained and how long it takes; train nothing"),
       field("workers", &c.workers, workers_help()),
+      field(
+          "devices", &c.devices,
+          "deal the models to these devices of this machine, such as cuda:0,cuda:1; as many are trained at a time, or "
+          "local:N, N of them"),
       field("plan", &c.plan,
             "check and prepare the comparison in this directory, write the plans of its models, and train nothing: "
             "`headshare cell` trains each, on any machine that shares the directory; with --resume plan what comes "
@@ -56,8 +61,14 @@ OptionGroups CompareCommand::groups() {
 void CompareCommand::forget_call() {
   overwrite = resume = json = latex = false;
   workers = CompareCommand().workers;  // any engine may go on
+  devices.clear();
   plan.clear();
   out = CompareCommand().out;  // where it went would stand in the way of repeating it
+}
+
+std::string CompareCommand::engine() const {
+  const bool more = devices.size() > 1 && workers == CompareCommand().workers;
+  return more ? join_text("local:", devices.size()) : workers;
 }
 
 void CompareCommand::make_paths_whole() { headshare::make_paths_whole(&comparison); }
@@ -69,7 +80,7 @@ ComparisonCall CompareCommand::call(const std::string& line) const {
           .beyond_a_day = beyond_a_day,
           .adds = adds,
           .latex = latex,
-          .at_once = cells_at_once(workers),
+          .at_once = cells_at_once(engine()),
           .forecast = {},
           .line = line,
           .options = comparison};

@@ -16,19 +16,21 @@ namespace headshare {
 
 // An engine knows this of the comparison whose cells it runs.
 struct EngineCall {
-  fs::path program;                // a headshare program, on every machine
-  fs::path home;                   // the comparison's directory, whole
-  std::string plan_id;             // of its plan
-  std::vector<std::string> cells;  // the names of all cells of the plan
-  int64_t threads = 1;             // of a cell
-  bool gpu = false;                // a cell computes on a GPU
-  double seconds_per_cell = 0;     // estimated; 0 where it is not known
-  double bytes_per_cell = 0;       // of RAM, estimated; 0 where it is not known
+  fs::path program;                       // a headshare program, on every machine
+  fs::path home;                          // the comparison's directory, whole
+  std::string plan_id;                    // of its plan
+  std::vector<std::string> cells;         // the names of all cells of the plan
+  int64_t threads = 1;                    // of a cell
+  bool gpu = false;                       // a cell computes on a GPU
+  std::vector<std::string> devices = {};  // that cells are dealt to; none: each finds its own
+  double seconds_per_cell = 0;            // estimated; 0 where it is not known
+  double bytes_per_cell = 0;              // of RAM, estimated; 0 where it is not known
   // Hears what the process of a cell says to people.
   std::function<void(size_t cell, const std::string& note)> on_note;
 };
 
-// Returns the words behind a program's name that run a cell: cell DIR INDEX --plan-id ID --quiet.
+// Returns the words behind a program's name that run a cell: cell DIR INDEX --plan-id ID --quiet. The device of a cell
+// that is dealt to one is the engine's to add.
 std::vector<std::string> cell_words(const EngineCall& call, size_t cell);
 
 // This is how a process or a job ended.

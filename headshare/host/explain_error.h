@@ -10,4 +10,8 @@ namespace headshare {
 // enough memory", or that it is a defect in headshare.
 std::string explained(const std::exception_ptr& error);
 
+// Returns the sentence for libtorch's message that a card has no memory left, with its numbers and the way out; "" for
+// another message.
+std::string card_full_text(const std::string& text);
+
 }  // namespace headshare

@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/strings/number.h"
 #include "headshare/host/child_process.h"
+#include "headshare/host/device_places.h"
 #include "headshare/host/engine.h"
 
 namespace headshare {
@@ -16,7 +17,7 @@ constexpr std::chrono::duration<double> kPause(0.2);
 
 class LocalEngine : public Engine {
  public:
-  LocalEngine(size_t at_once, EngineCall call) : at_once_(at_once), call_(std::move(call)) {}
+  LocalEngine(size_t at_once, EngineCall call) : at_once_(at_once), call_(std::move(call)), places_(call_.devices) {}
   ~LocalEngine() override { stop(); }
 
   size_t room() const override { return at_once_ - running_.size(); }
@@ -24,7 +25,7 @@ class LocalEngine : public Engine {
   void start(const std::vector<size_t>& cells) override {
     for (const size_t cell : cells) {
       running_.push_back(
-          {cell, std::make_unique<ChildProcess>(call_.program, cell_words(call_, cell),
+          {cell, std::make_unique<ChildProcess>(call_.program, words(cell),
                                                 [this, cell](const std::string& note) { call_.on_note(cell, note); })});
     }
   }
@@ -36,8 +37,10 @@ class LocalEngine : public Engine {
     std::vector<EndedCell> ended;
     std::erase_if(running_, [&](const Running& one) {
       const auto end = one.process->look();
-      if (end) ended.push_back({.cell = one.cell, .code = end->code, .how = end->how});
-      return end.has_value();
+      if (!end) return false;
+      places_.give_back(one.cell);
+      ended.push_back({.cell = one.cell, .code = end->code, .how = end->how});
+      return true;
     });
     return ended;
   }
@@ -56,8 +59,16 @@ class LocalEngine : public Engine {
     std::unique_ptr<ChildProcess> process;
   };
 
+  std::vector<std::string> words(size_t cell) {
+    std::vector<std::string> made = cell_words(call_, cell);
+    const std::string device = places_.take(cell);
+    if (!device.empty()) made.insert(made.end(), {"--device", device});
+    return made;
+  }
+
   size_t at_once_;
   EngineCall call_;
+  DevicePlaces places_;
   std::vector<Running> running_;
 };
 

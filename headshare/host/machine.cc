@@ -46,10 +46,13 @@ Machine describe_machine() {
                   .instructions = at::get_cpu_capability(),
                   .memory_bytes = proc_bytes("/proc/meminfo", "MemTotal").value_or(0),
                   .memory_available_bytes = available_memory_bytes(),
-                  .cuda_devices = cuda_devices(),
+                  .cuda_devices = 0,
+                  .cuda = cuda_facts(),
                   .attention_backends = {}};
+  machine.cuda_devices = machine.cuda.usable;
   for (const HeadBackend& backend : head_backends()) {
-    machine.attention_backends.push_back({std::string(backend.name), std::string(backend.summary)});
+    const std::string device = backend.device ? c10::DeviceTypeName(*backend.device, /*lower_case=*/true) : "";
+    machine.attention_backends.push_back({std::string(backend.name), std::string(backend.summary), device});
   }
   return machine;
 }
@@ -57,7 +60,7 @@ Machine describe_machine() {
 nlohmann::ordered_json to_json(const Machine& machine) {
   nlohmann::ordered_json backends = nlohmann::ordered_json::array();
   for (const Machine::Backend& backend : machine.attention_backends) {
-    backends.push_back({{"name", backend.name}, {"summary", backend.summary}});
+    backends.push_back({{"name", backend.name}, {"summary", backend.summary}, {"device", backend.device}});
   }
   return {{"headshare", machine.headshare},
           {"commit", machine.commit},
@@ -69,6 +72,7 @@ nlohmann::ordered_json to_json(const Machine& machine) {
           {"memory_bytes", machine.memory_bytes},
           {"memory_available_bytes", machine.memory_available_bytes},
           {"cuda_devices", machine.cuda_devices},
+          {"cuda", to_json(machine.cuda)},
           {"attention_backends", backends}};
 }
 

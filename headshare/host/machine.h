@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "headshare/host/devices.h"
+
 namespace headshare {
 
 struct Machine {
   struct Backend {  // a backend of attention
     std::string name;
     std::string summary;
+    std::string device;  // "cpu" where it runs there alone, "" where it runs on every device
   };
 
   std::string headshare;  // the version
@@ -22,7 +25,8 @@ struct Machine {
   std::string instructions;  // the set that libtorch's kernels chose: "AVX512"
   int64_t memory_bytes = 0;
   double memory_available_bytes = 0;
-  int64_t cuda_devices = 0;
+  int64_t cuda_devices = 0;  // that libtorch can use
+  CudaFacts cuda;
   std::vector<Backend> attention_backends;  // the first choice first
 };
 

@@ -5,6 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/proc.h"
+#include "headshare/base/strings/format.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/host/child_process.h"
 #include "headshare/host/machine.h"
@@ -44,10 +45,25 @@ std::optional<int64_t> planned_threads(const fs::path& out) {
   return std::nullopt;
 }
 
+// Where models are dealt to devices, the devices are named one by one and the engine is this machine's.
+void check_devices(const CompareCommand& command) {
+  if (command.devices.empty()) return;
+  for (const std::string& one : command.devices) {
+    HS_CHECK(parse_device("--devices", one).kind != DeviceChoice::Kind::kAuto, "--devices ", list_text(command.devices),
+             ": name each device, such as cuda:0,cuda:1");
+  }
+  HS_CHECK(command.runtime.device.kind == DeviceChoice::Kind::kAuto,
+           "--devices and --device say both where models are trained; leave one of them out");
+  HS_CHECK(engine_record(command.workers).shares_cores,
+           "--devices deals models to devices of this machine, and --workers ", command.workers,
+           " runs them elsewhere, where each finds its own; leave --devices out");
+}
+
 }  // namespace
 
 ProcessHost::ProcessHost(HostOptions options, const CompareCommand& command)
     : options_(std::move(options)), command_(command) {
+  check_devices(command_);
   HS_CHECK(!options_.program.empty(),
            "a comparison trains its models in processes: set HostOptions::program to the "
            "path of a headshare program");
@@ -57,7 +73,7 @@ ProcessHost::ProcessHost(HostOptions options, const CompareCommand& command)
 // that it began with, whatever machine or engine goes on.
 RuntimeOptions ProcessHost::runtime() const {
   RuntimeOptions runtime = command_.runtime;
-  const auto at_once = static_cast<int64_t>(cells_at_once(command_.workers));  // checks the options of any engine
+  const auto at_once = static_cast<int64_t>(cells_at_once(command_.engine()));  // checks the options of any engine
   const bool shared = engine_record(command_.workers).shares_cores;
   if (!runtime.threads && command_.resume) runtime.threads = planned_threads(command_.out);
   if (!runtime.threads && shared && at_once > 1) runtime.threads = std::max<int64_t>(1, threads_in_use() / at_once);
@@ -66,7 +82,12 @@ RuntimeOptions ProcessHost::runtime() const {
 
 c10::Device ProcessHost::start() {
   command_.runtime = runtime();
-  return start_runtime(command_.runtime);
+  RuntimeOptions here = command_.runtime;  // what is measured before is measured on the first device
+  if (!command_.devices.empty()) here.device = parse_device("devices", command_.devices.front());
+  const c10::Device device = start_runtime(here);
+  const CudaFacts facts = cuda_facts();
+  for (const std::string& one : command_.devices) resolve_device(parse_device("devices", one), facts, 0);
+  return device;
 }
 
 double ProcessHost::start_seconds() {
@@ -108,7 +129,8 @@ EngineCall ProcessHost::engine_call(const ComparisonCall& call, const PlanFile& 
           .plan_id = plan.id,
           .cells = plan.cells,
           .threads = threads_in_use(),
-          .gpu = command_.runtime.device != DeviceChoice::kCpu && cuda_devices() > 0,
+          .gpu = command_.runtime.device.may_be_cuda() && cuda_devices() > 0,
+          .devices = command_.devices,
           .seconds_per_cell = all / static_cast<double>(std::max<size_t>(open, 1)),
           // The forecast trained some of the models here for a moment.
           .bytes_per_cell = static_cast<double>(peak_memory_bytes()),
@@ -133,7 +155,7 @@ void ProcessHost::run_cells(const ComparisonCall& call, const std::vector<CellPl
   }
   EngineCall engine = engine_call(call, plan, gathering.open());
   engine.on_note = [&](size_t cell, const std::string& note) { watching->on_note(plans[cell], note); };
-  const std::unique_ptr<Engine> made = make_engine(command_.workers, engine);
+  const std::unique_ptr<Engine> made = make_engine(command_.engine(), engine);
   run_open_cells({.home = call.out,
                   .gathering = gathering,
                   .engine = *made,

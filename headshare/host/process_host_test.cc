@@ -98,7 +98,7 @@ TEST_F(ProcessHostTest, AnotherCallGoesOnWithTheOptionsOfTheFirst) {
 std::string found_in(Results results) {
   for (Cell& cell : results.cells) {
     cell.training_seconds = cell.training_tokens_per_second = cell.decoding_tokens_per_second = 0;
-    cell.peak_memory_bytes = 0;
+    cell.peak_memory_bytes = cell.peak_device_bytes = 0;
     cell.waited = {};
     cell.machine = {};
     for (CurvePoint& point : cell.curve) point.seconds = 0;
@@ -116,6 +116,33 @@ TEST_F(ProcessHostTest, SeveralCellsAtATimeFindTheSame) {
   const Results two = run();
   EXPECT_EQ(found_in(two), found_in(one));
   EXPECT_EQ(two.cells.size(), 3u);
+}
+
+TEST_F(ProcessHostTest, CellsThatAreDealtToDevicesFindTheSame) {
+  const Results one = run();
+  command_.devices = {"cpu", "cpu"};
+  command_.overwrite = true;
+  EXPECT_EQ(command_.engine(), "local:2");
+  EXPECT_EQ(found_in(run()), found_in(one));
+  command_.overwrite = false;
+  command_.resume = true;
+  EXPECT_EQ(found_in(run()), found_in(one));
+}
+
+TEST_F(ProcessHostTest, DevicesThatCannotBeUsedAreRefusedBeforeAnythingIsTrained) {
+  const auto refusal = [&](const std::vector<std::string>& devices) {
+    command_.devices = devices;
+    return error_message([&] { run(); });
+  };
+  EXPECT_THAT(refusal({"cpu", "cuda:999"}), HasSubstr("--device cuda:999: "));
+  EXPECT_THAT(refusal({"auto"}), HasSubstr("name each device"));
+  EXPECT_THAT(refusal({"gpu0"}), HasSubstr("--devices must be one of"));
+  command_.runtime.device = {.kind = DeviceChoice::Kind::kCpu};
+  EXPECT_THAT(refusal({"cpu", "cpu"}), HasSubstr("leave one of them out"));
+  command_.runtime.device = {};
+  command_.workers = "slurm";
+  EXPECT_THAT(refusal({"cpu"}), HasSubstr("leave --devices out"));
+  EXPECT_FALSE(fs::exists(home_.path() / "cells"));
 }
 
 TEST_F(ProcessHostTest, CellsOfAPlanRunAnywhereAndAreGathered) {

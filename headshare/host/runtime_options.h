@@ -5,15 +5,14 @@
 
 #include <optional>
 
-#include "headshare/base/options/field.h"
+#include "headshare/host/devices.h"
 
 namespace headshare {
 
-enum class DeviceChoice { kAuto, kCpu, kCuda };
-
 struct RuntimeOptions {
-  DeviceChoice device = DeviceChoice::kAuto;
+  DeviceChoice device = {};
   std::optional<int64_t> threads = {};  // default: libtorch's choice, the cores ($OMP_NUM_THREADS)
+  bool deterministic = false;           // on a card, too
   bool keep_tensor_memory = true;       // keeps it for the next step; users cannot set this
 };
 

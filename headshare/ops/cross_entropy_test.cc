@@ -401,9 +401,8 @@ TEST(CrossEntropy, NeverHoldsAllScores) {
 TEST(CrossEntropy, OnCuda) {
   HS_NEEDS_CUDA();
   const Inputs in = random_inputs(9, 16, 1 << 12);
-  Inputs there{
-      in.hidden.detach().cuda().requires_grad_(), in.embedding.detach().cuda().requires_grad_(), in.targets.cuda(), {}};
-  const Outcome found = chunked(there);
+  const auto moved = [](const Tensor& x) { return x.detach().to(at::kCUDA).requires_grad_(x.requires_grad()); };
+  const Outcome found = chunked({moved(in.hidden), moved(in.embedding), moved(in.targets), moved(in.bias)});
   const Outcome expected = plain(in);
   EXPECT_TRUE(same(found.loss, expected.loss));
   EXPECT_TRUE(same(found.hidden, expected.hidden));

@@ -3,6 +3,7 @@
 
 #include "headshare/kernels/bf16.h"
 #include "headshare/kernels/element_dropout.h"
+#include "headshare/ops/drawn_mask.h"
 #include "headshare/ops/layer.h"
 #include "headshare/ops/op_passes.h"
 #include "headshare/ops/parallel.h"
@@ -31,9 +32,9 @@ bool has_dropout(const Tensor& x) {
   return x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
 }
 
-// Returns the factors of x's elements on devices and of types that headshare has no pass for.
+// Returns the same factors of x's elements on devices and of types that headshare has no pass for.
 Tensor kept_factors(const Tensor& x, double p, uint64_t key) {
-  return at::empty_like(x).bernoulli_(1 - p, keyed_generator(x.device(), key)).div_(1 - p);
+  return drawn_element_factors(kernels::dropout_mask(p, key, /*shared=*/false), x.numel(), x.options()).view_as(x);
 }
 
 }  // namespace

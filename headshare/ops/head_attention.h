@@ -46,8 +46,8 @@ struct HeadMask {
 };
 
 // This is dropout on the attention weights. `site` names the random stream; p counts only while it trains. A caller
-// that has no layers gives the `key` of the stream instead, and p always counts. On the CPU p is the nearest multiple
-// of 1/65536, and every backend draws the same mask.
+// that has no layers gives the `key` of the stream instead, and p always counts. p is the nearest multiple of 1/65536,
+// and every backend draws the same mask, on every device.
 struct HeadDropout {
   double p = 0;
   const Layer* site = nullptr;
@@ -56,8 +56,8 @@ struct HeadDropout {
   std::optional<uint64_t> key = {};
 
   bool active() const { return p > 0 && (key.has_value() || (site != nullptr && site->is_training())); }
-  // Returns the key of mask number `part`: a site's is Layer::dropout_key(part).
-  uint64_t mask_key(uint64_t part) const;
+  // Returns the key of the mask: a site's is Layer::dropout_key(0).
+  uint64_t mask_key() const;
 };
 
 // Returns softmax(score + mask) V, head by head: [B, H, T, Dv]. A query that sees no key gets zeros and gives no

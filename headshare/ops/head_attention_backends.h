@@ -24,6 +24,11 @@ extern const HeadBackend kFusedBackend;
 // Runs libtorch's scaled_dot_product_attention, where it is fused.
 extern const HeadBackend kSdpaBackend;
 
+// Computes heads that differ by a bias only from one score matrix: an oracle in float64 for kernels of that form, on
+// every device. It is none of head_backends(), because in float32 it underflows where biases lie far apart, and because
+// its maximum over keys looks at keys that a causal mask hides.
+extern const HeadBackend kWideBackend;
+
 // Throws an Error unless the shapes, types and devices of the problem and its mask fit each other.
 void check_problem(const HeadProblem& problem, const HeadMask& mask);
 

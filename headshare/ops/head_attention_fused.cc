@@ -36,7 +36,7 @@ KernelOutput fused_forward(const KernelInputs& kept, const Rule& rule) {
 Tensor sink_gradients(const Tensor& sinks, const Tensor& lse, const Tensor& out, const Tensor& gradient) {
   const Tensor weights = at::exp2(sinks.view({1, -1, 1}) * std::numbers::log2e - lse);  // [B, H, T]
   const Tensor delta = (out.to(at::kFloat) * gradient.to(at::kFloat)).sum(3);
-  return -(weights * delta).sum({0, 2});
+  return -(weights * delta).sum(at::IntArrayRef({0, 2}));
 }
 
 HeadGradients fused_backward(const KernelInputs& kept, const KernelOutput& made, const Tensor& kept_gradient,

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/kernels/tiles.h"
+#include "headshare/ops/drawn_mask.h"
 #include "headshare/ops/parallel.h"
 
 namespace headshare {
@@ -22,22 +23,22 @@ Tensor cpu_factors(const kernels::DropoutMask& mask, int64_t B, int64_t heads, i
 
 }  // namespace
 
-uint64_t HeadDropout::mask_key(uint64_t part) const { return key ? stream_key(*key, part) : site->dropout_key(part); }
+uint64_t HeadDropout::mask_key() const {
+  constexpr uint64_t kPart = 0;
+  return key ? stream_key(*key, kPart) : site->dropout_key(kPart);
+}
 
 kernels::DropoutMask dropout_mask_of(const HeadDropout& dropout) {
   if (!dropout.active()) return {};
-  return kernels::dropout_mask(dropout.p, dropout.mask_key(/*part=*/0), dropout.shared);
+  return kernels::dropout_mask(dropout.p, dropout.mask_key(), dropout.shared);
 }
 
 Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, const MaskPart& part) {
   const int64_t B = weights.size(0), T = weights.size(2), S = weights.size(3);
   const int64_t masks = dropout.shared ? 1 : heads;
-  if (weights.device().is_cpu()) {
-    return cpu_factors(dropout_mask_of(dropout), B, masks, T, S, part).to(weights.scalar_type());
-  }
-  const at::Generator generator =
-      keyed_generator(weights.device(), dropout.mask_key(static_cast<uint64_t>(part.first_query)));
-  return at::empty({B, masks, T, S}, weights.options()).bernoulli_(1 - dropout.p, generator).div_(1 - dropout.p);
+  const kernels::DropoutMask mask = dropout_mask_of(dropout);
+  if (weights.device().is_cpu()) return cpu_factors(mask, B, masks, T, S, part).to(weights.scalar_type());
+  return drawn_weight_factors(mask, {B, masks, T, S, part.first_query, part.first_key}, weights.options());
 }
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// Draws the mask of dropout on attention weights as every backend on the CPU does (headshare/kernels/dropout_mask.h).
+// Draws the mask of dropout on attention weights as every backend does (headshare/kernels/dropout_mask.h).
 #pragma once
 
 #include "headshare/kernels/dropout_mask.h"
@@ -15,8 +15,8 @@ struct MaskPart {
   int64_t first_key = 0;
 };
 
-// Returns the factors of [B, H, T, S] weights: 1 / (1 - p) or 0, [B, H or 1 when shared, T, S]. On other devices the
-// mask is drawn by their own generator from the same key and `part.first_query`.
+// Returns the factors of [B, H, T, S] weights: 1 / (1 - p) or 0, [B, H or 1 when shared, T, S], on
+// the weights' device.
 Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, const MaskPart& part);
 
 }  // namespace headshare

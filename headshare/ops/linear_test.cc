@@ -52,7 +52,7 @@ TEST(Linear, GradientsAreThoseOfLibtorch) {
   const Tensor turned = x.transpose(0, 1);
   check(linear_map(turned, weight, bias).transpose(0, 1), at::linear(x, weight, bias), {x, weight, bias});
   const Tensor one = torch::autograd::grad({linear_map(x, weight, bias).sum()}, {weight})[0];
-  EXPECT_TRUE(close(one, x.sum({0, 1}).expand({150, 130}), 1e-3));
+  EXPECT_TRUE(close(one, x.sum(at::IntArrayRef({0, 1})).expand({150, 130}), 1e-3));
 }
 
 // Decoding multiplies few rows: of one weight that threads share, of a view of another, and of a small one.

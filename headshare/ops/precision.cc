@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "headshare/base/error.h"
 #include "headshare/base/notice.h"
 
 namespace headshare {
@@ -72,11 +73,18 @@ std::string cpuinfo() {
   return text.str();
 }
 
+// Returns what the driver says of the card; a card that it does not tell of counts as a recent one.
+GraphicsCard card_of(c10::Device device) {
+  const std::vector<GraphicsCard>& cards = cuda_driver().cards;
+  const auto at = static_cast<size_t>(std::max<int>(device.index(), 0));
+  return at < cards.size() ? cards[at] : GraphicsCard{.name = "the card", .major = 8};
+}
+
 }  // namespace
 
 bool gains_from_bf16(c10::Device device) {
   static const bool found = gains_from_bf16(cpuinfo());
-  return device.is_cuda() || found;
+  return device.is_cuda() ? card_of(device).multiplies_bf16() : found;
 }
 
 bool gains_from_bf16x3(c10::Device device) {
@@ -97,7 +105,14 @@ bool widens_products(c10::Device device) { return device.is_cpu() && forced().va
 
 void force_widened_products(std::optional<bool> widened) { forced() = widened; }
 
+void check_bf16(Precision wanted, const GraphicsCard& card) {
+  HS_CHECK(wanted != Precision::kBf16 || card.multiplies_bf16(), "--precision bf16: ", card.name,
+           " has compute capability ", card.major, ".", card.minor,
+           ", and cards multiply bf16 from 8.0 (Ampere); use --precision fp32, or another --device");
+}
+
 Precision resolve_precision(Precision wanted, c10::Device device) {
+  if (device.is_cuda()) check_bf16(wanted, card_of(device));
   if (wanted == Precision::kBf16x3 && !gains_from_bf16x3(device)) return Precision::kFp32;
   if (wanted != Precision::kAuto) return wanted;
   return gains_from_bf16(device) ? Precision::kBf16 : Precision::kFp32;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "headshare/base/cuda_driver.h"
 #include "headshare/base/options/field.h"
 
 namespace headshare {
@@ -25,7 +26,7 @@ const EnumNames<Precision>& attention_precision_names();
 const EnumNames<Precision>& product_precision_names();
 
 // Tells whether bfloat16 products are faster than float32 ones: on the CPU as gains_from_bf16() tells from
-// /proc/cpuinfo, on CUDA always.
+// /proc/cpuinfo, on CUDA as the card's compute capability says.
 bool gains_from_bf16(c10::Device device);
 
 // Tells the same from the text of /proc/cpuinfo: amx_bf16 or (Arm) bf16; avx512_bf16 too, but not on Intel's
@@ -43,8 +44,12 @@ bool widens_products(c10::Device device);
 // Sets, for tests, what widens_products() says of the CPU from now on; with std::nullopt what the processor says.
 void force_widened_products(std::optional<bool> widened);
 
-// Returns what kAuto stands for; and kBf16x3 is kFp32, which is more exact, where three products gain nothing.
+// Returns what kAuto stands for; and kBf16x3 is kFp32, which is more exact, where three products gain nothing. Throws
+// Error for kBf16 on a card that has no products of it.
 Precision resolve_precision(Precision wanted, c10::Device device);
+
+// Throws that Error.
+void check_bf16(Precision wanted, const GraphicsCard& card);
 
 // Gives notice when `wanted` gains no time over fp32 on `device`.
 void warn_if_no_faster(Precision wanted, c10::Device device);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/notice.h"
+#include "headshare/base/testing.h"
 #include "headshare/ops/recompute.h"
 #include "headshare/ops/testing.h"
 
@@ -41,6 +42,15 @@ TEST(Precision, AutoIsWhatTheProcessorIsGoodAt) {
   set_notice_handler(before);
   EXPECT_EQ(said.find("multiplies bf16 no faster") == std::string::npos, fast);
   EXPECT_EQ(widens_products(kCpu), !fast);
+}
+
+TEST(Precision, CardsWithoutProductsOfBf16AreRefused) {
+  const GraphicsCard old{.name = "Tesla T4", .major = 7, .minor = 5};
+  const std::string refused = error_message([&] { check_bf16(Precision::kBf16, old); });
+  EXPECT_THAT(refused, testing::HasSubstr("Tesla T4 has compute capability 7.5"));
+  EXPECT_THAT(refused, testing::HasSubstr("--precision fp32"));
+  EXPECT_EQ(error_message([&] { check_bf16(Precision::kFp32, old); }), "no error");
+  EXPECT_EQ(error_message([&] { check_bf16(Precision::kBf16, GraphicsCard{.major = 8}); }), "no error");
 }
 
 TEST(Precision, ThreeProductsAreForAmx) {

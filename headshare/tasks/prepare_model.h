@@ -3,18 +3,18 @@
 
 #include <string>
 
-#include "headshare/base/memory.h"
 #include "headshare/models/size.h"
+#include "headshare/ops/device_memory.h"
 #include "headshare/ops/layer.h"
 
 namespace headshare {
 
-// Throws Error when a training step that takes `bytes` does not fit into the machine's memory. `smaller` is the way
-// out: "use a smaller --batch-size". The memory of other devices is not checked.
+// Throws Error when a training step that takes `bytes` does not fit into the memory of the device. `smaller` is the way
+// out: "use a smaller --batch-size".
 inline void check_training_memory(double bytes, c10::Device device, const TrainingShape& shape,
                                   const std::string& smaller) {
-  if (!device.is_cpu()) return;
-  check_memory(bytes, "training this model", shape.recompute ? smaller : smaller + ", or --activation-checkpointing");
+  check_memory_of(device, bytes, "training this model",
+                  shape.recompute ? smaller : smaller + ", or --activation-checkpointing");
 }
 
 // Gives a model its initial values and whatever else training depends on. `Model` holds any module with clock() and

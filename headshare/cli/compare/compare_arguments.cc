@@ -57,7 +57,7 @@ CompareCommand resumed_command(const Arguments& typed, const std::string& out) {
   const std::set<std::string> free = {"schemes",        "variants",  "seeds",   "peop",         "reference",
                                       "peop-reference", "max-seeds", "out",     "resume",       "until-decided",
                                       "overwrite",      "dry-run",   "json",    "beyond-a-day", "latex",
-                                      "device",         "threads",   "workers", "plan"};
+                                      "device",         "threads",   "workers", "devices",      "plan"};
   Resumed<CompareCommand> both = resumed<CompareCommand>(typed, out, {.free = free, .what = "the comparison"});
   CompareCommand& command = both.command;
   command.adds = to_json(fields(both.began.comparison)) != to_json(fields(command.comparison));

@@ -121,6 +121,8 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
   const bool reads_source = any_source_cache(results);
   if (reads_source) columns.push_back({.heading = "source cache"});
   columns.push_back({.heading = "peak memory"});
+  const bool on_card = any_device_memory(results);
+  if (on_card) columns.push_back({.heading = "card memory"});
   columns.push_back({.heading = "training " + training_unit(results.subject) + "/s"});
   if (decoding) columns.push_back({.heading = "decoding tokens/s"});
   const bool writes = any_output_speed(results);
@@ -133,6 +135,7 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
     if (decoding) cells.push_back(count_text(row.size.cache_bytes_per_token));
     if (reads_source) cells.push_back(count_text(row.size.source_cache_bytes_per_token));
     cells.push_back(row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0));
+    if (on_card) cells.push_back(row.peak_device_bytes > 0 ? bytes_text(row.peak_device_bytes) : "-");
     cells.push_back(speed_text(row, row.training_tokens_per_second, busy.training));
     if (decoding) cells.push_back(speed_text(row, row.decoding_tokens_per_second, busy.decoding));
     if (writes) cells.push_back(speed_text(row, row.outputs_per_second, busy.outputs));

@@ -272,8 +272,8 @@ int run_bench(const Words& words) {
   // libtorch runs as its users have it: what headshare does about freed memory would help its contenders as well.
   // Decoding reads headshare's own cache, which lies where `generate` has it, for all contenders.
   const bool decoding = attention && options.grid.queries == 1;
-  options.grid.device =
-      start_runtime({.device = DeviceChoice::kCpu, .threads = options.threads, .keep_tensor_memory = decoding});
+  options.grid.device = start_runtime(
+      {.device = {.kind = DeviceChoice::Kind::kCpu}, .threads = options.threads, .keep_tensor_memory = decoding});
   return attention ? measure_attention(options) : measure_products(options);
 }
 

@@ -53,7 +53,7 @@ struct CellCommand {
                   .wait = wait,
                   .processes = run_processes()};
     field("INDEX", &made.index, "", {.min = 0}).parse(index);
-    if (runtime.device != DeviceChoice::kAuto) made.device = runtime.device;
+    if (runtime.device.kind != DeviceChoice::Kind::kAuto) made.device = runtime.device;
     return made;
   }
 };

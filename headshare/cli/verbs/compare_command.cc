@@ -95,9 +95,9 @@ int compare(const CompareCommand& command, const Words& words) {
 
 // --plan names the directory, too. A call that only plans starts no engine.
 void take_plan(const Arguments& typed, CompareCommand* command) {
-  as_usage([&] { cells_at_once(command->workers); });
+  as_usage([&] { cells_at_once(command->engine()); });
   if (command->plan.empty()) return;
-  for (const char* other : {"out", "workers", "dry-run"}) {
+  for (const char* other : {"out", "workers", "devices", "dry-run"}) {
     if (typed.given(other)) {
       throw UsageError(join_text("--plan names the directory and trains nothing; leave --", other, " out"));
     }

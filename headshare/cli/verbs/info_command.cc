@@ -29,15 +29,33 @@ Fields own_fields(InfoOptions& o) {
   };
 }
 
+std::string card_text(size_t index, const GraphicsCard& card) {
+  return join_text("cuda:", index, " ", card.name, ", ", format_bytes(static_cast<double>(card.memory_bytes)),
+                   ", compute capability ", card.major, ".", card.minor, "\n");
+}
+
+// Lists the cards, or says why there are none; a CUDA build of libtorch says what it was built for.
+std::string cuda_text(const CudaFacts& cuda) {
+  if (const std::string reason = why_no_card(cuda); !reason.empty()) return "none: " + reason + "\n";
+  std::string text;
+  for (size_t i = 0; i < cuda.driver.cards.size(); ++i) text += card_text(i, cuda.driver.cards[i]) + "             ";
+  return text + join_text("driver ", cuda.driver.version, " (CUDA ", cuda_version_text(cuda.driver.cuda),
+                          "), libtorch with CUDA ", cuda_version_text(cuda.built_for),
+                          cuda.cudnn == 0 ? "" : " and cuDNN " + cudnn_version_text(cuda.cudnn), "\n");
+}
+
+std::string backend_text(const Machine::Backend& one) {
+  return join_text("             ", one.name, one.device.empty() ? "" : " (" + one.device + " alone)", ": ",
+                   one.summary, "\n");
+}
+
 std::string machine_text(const Machine& machine) {
   std::string text = join_text(
       "headshare    ", machine.headshare, " with libtorch ", machine.torch, "\nprocessor    ", machine.processor, ", ",
       machine.cores, " cores, ", machine.threads, " threads, ", machine.instructions, " kernels\nmemory       ",
       format_bytes(static_cast<double>(machine.memory_bytes)), ", ", format_bytes(machine.memory_available_bytes),
-      " available\nCUDA         ", machine.cuda_devices, " devices\nattention    backends, first choice first:\n");
-  for (const Machine::Backend& one : machine.attention_backends) {
-    text += "             " + one.name + ": " + one.summary + "\n";
-  }
+      " available\nCUDA         ", cuda_text(machine.cuda), "attention    backends, first choice first:\n");
+  for (const Machine::Backend& one : machine.attention_backends) text += backend_text(one);
   return text;
 }
 

@@ -22,6 +22,7 @@
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/models/size.h"
+#include "headshare/ops/device_memory.h"
 #include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/language/score_text.h"
@@ -277,6 +278,8 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
   const std::optional<Evaluation> test = score_test(task, result);
   nlohmann::json object = result_object(result, test);
   if (const auto entropy = task.unigram_entropy()) object["unigram_entropy"] = *entropy;
+  const int64_t peak = peak_device_bytes(task.model()->parameters().front().device());
+  if (peak > 0) object["peak_device_bytes"] = peak;
   write_file(fs::path(command.out) / "result.json", object.dump(2) + "\n");
   if (test) write_outputs(command.out, test->outputs);
   const std::string unit = task_family(command.task.task).unit();

@@ -11,6 +11,7 @@
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/noted_weights.h"
+#include "headshare/ops/device_memory.h"
 #include "headshare/report/results/results_json.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 #include "headshare/tasks/finetune/rate_search.h"
@@ -193,6 +194,7 @@ class FineTunedCell {
     cell->options = resolved_options(plan_.options, model);
     cell->training_tokens_per_second = static_cast<double>(cell->tokens) / std::max(cell->training_seconds, 1e-9);
     cell->peak_memory_bytes = peak_memory_bytes();
+    cell->peak_device_bytes = peak_device_bytes(device_);
     cell->attention_memory_bytes = attention_memory_bytes(model, options_.job.tuning.batch_size, device_);
   }
 

@@ -132,6 +132,7 @@ Line variant_line(const Results& results, const VariantRow& row, const BusySpeed
   line.add_measured("attention_memory_bytes", row.attention_memory_bytes);
   line.add("attention_memory_saved_percent", row.attention_memory_saved_percent);
   line.add_measured("peak_memory_bytes", row.peak_memory_bytes);
+  line.add_measured("peak_device_bytes", row.peak_device_bytes);
   line.add_measured("training_tokens_per_second", row.training_tokens_per_second);
   line.add_measured("decoding_tokens_per_second", row.decoding_tokens_per_second);
   line.add_measured("decoding_context", static_cast<double>(row.decoding_context));
@@ -203,6 +204,7 @@ void add_figures(Line* line, const Cell* cell, const std::vector<std::string>& s
   waited("outputs_waited", &WaitShares::outputs);
   number("attention_memory_bytes", [](const Cell& c) { return static_cast<double>(c.attention_memory_bytes); });
   number("peak_memory_bytes", [](const Cell& c) { return static_cast<double>(c.peak_memory_bytes); });
+  number("peak_device_bytes", [](const Cell& c) { return static_cast<double>(c.peak_device_bytes); });
   line->add("signature", cell == nullptr ? "" : cell->signature);
   line->add("model", cell == nullptr ? "" : cell->model);
 }

@@ -207,6 +207,8 @@ std::string cost_table(const ReportView& view, const VariantRow* best) {
   if (decoding) headings.push_back({.text = "Cache", .number = true, .unit = "bytes per token"});
   if (reads_source) headings.push_back({.text = "Source cache", .number = true, .unit = "bytes per token"});
   headings.push_back({.text = "Peak memory"});
+  const bool on_card = any_device_memory(view.results);
+  if (on_card) headings.push_back({.text = "Card memory"});
   headings.push_back({.text = "Training", .number = true, .unit = training_unit(view.results.subject) + "/s"});
   if (decoding) headings.push_back({.text = "Decoding", .number = true, .unit = "tokens/s"});
   const bool writes = any_output_speed(view.results);
@@ -231,6 +233,10 @@ std::string cost_table(const ReportView& view, const VariantRow* best) {
     if (decoding) cells.push_back(count(row.size.cache_bytes_per_token));
     if (reads_source) cells.push_back(count(row.size.source_cache_bytes_per_token));
     cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
+    if (on_card) {
+      const std::string card = row.peak_device_bytes > 0 ? bytes_text(row.peak_device_bytes) : "-";
+      cells.push_back(number_cell(card, positive(row.peak_device_bytes)));
+    }
     cells.push_back(rate(row.training_tokens_per_second, busy.training));
     if (decoding) cells.push_back(rate(row.decoding_tokens_per_second, busy.decoding));
     if (writes) cells.push_back(rate(row.outputs_per_second, busy.outputs));

@@ -219,6 +219,7 @@ nlohmann::ordered_json to_json(const Cell& c) {
                  {"model", c.model},
                  {"curve", std::move(curve)},
                  {"blocks", c.blocks}});
+  if (c.peak_device_bytes > 0) object["peak_device_bytes"] = c.peak_device_bytes;
   if (!c.block_targets.empty()) object["block_targets"] = c.block_targets;
   for (const SizeNumber& number : kSizeNumbers) {
     if (number.files == InResults::kWhereAny && c.size.*number.member > 0) object[number.name] = c.size.*number.member;
@@ -261,6 +262,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .waited = read.has("waited") ? waits_from_json(read.object("waited"), read.name("waited")) : WaitShares(),
           .attention_memory_bytes = read.integer("attention_memory_bytes", 0),
           .peak_memory_bytes = read.integer("peak_memory_bytes", 0),
+          .peak_device_bytes = read.has("peak_device_bytes") ? read.integer("peak_device_bytes", 0) : 0,
           .curve = read.list("curve", point_from_json),
           .model = read.text("model"),
           .tasks = read.has("tasks") ? read.list("tasks", task_from_json) : std::vector<FineTunedTask>(),

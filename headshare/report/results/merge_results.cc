@@ -117,7 +117,7 @@ nlohmann::ordered_json lasting(const Cell& cell) {
   nlohmann::ordered_json object = to_json(cell);
   for (const char* name :
        {"training_seconds", "training_tokens_per_second", "decoding_tokens_per_second", "outputs_per_second", "waited",
-        "attention_memory_bytes", "peak_memory_bytes", "model", "options"}) {
+        "attention_memory_bytes", "peak_memory_bytes", "peak_device_bytes", "model", "options"}) {
     object.erase(name);
   }
   for (auto& point : object["curve"]) point.erase("seconds");

@@ -122,6 +122,7 @@ struct Cell {
   WaitShares waited = {};              // of the three speeds
   int64_t attention_memory_bytes = 0;  // one attention sub-layer in a training step, measured by allocation
   int64_t peak_memory_bytes = 0;       // of the whole process that trained it
+  int64_t peak_device_bytes = 0;       // of its tensors on a card; 0 on the CPU
   std::vector<CurvePoint> curve = {};
   std::string model = {};  // directory of the best checkpoint, relative to results.json; a benchmark's: of the answers
   std::vector<FineTunedTask> tasks = {};    // those of Subject::tasks, in their order

@@ -174,6 +174,7 @@ void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows,
   if (std::any_of(rows.begin(), rows.end(), [](const VariantRow& r) { return r.peak_memory_bytes > 0; })) {
     memory += "Peak memory: the whole process that trained the model. ";
   }
+  if (any_device_memory(results)) memory += "Card memory: the most that its tensors took on the GPU. ";
   Grouped contexts;
   for (const VariantRow& row : rows) {
     if (row.decoding_tokens_per_second > 0) contexts.add(row.variant, std::to_string(row.decoding_context));

@@ -86,6 +86,7 @@ Json to_json(const VariantRow& row) {
                  {"attention_memory_bytes", or_null(row.attention_memory_bytes)},
                  {"attention_memory_saved_percent", or_null(row.attention_memory_saved_percent)},
                  {"peak_memory_bytes", or_null(row.peak_memory_bytes)},
+                 {"peak_device_bytes", or_null(row.peak_device_bytes)},
                  {"training_tokens_per_second", or_null(row.training_tokens_per_second)},
                  {"decoding_tokens_per_second", or_null(row.decoding_tokens_per_second)},
                  {"decoding_context", row.decoding_context},

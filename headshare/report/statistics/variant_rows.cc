@@ -110,6 +110,7 @@ void add_costs(VariantRow* row, const Cells& cells) {
   row->decoding_context = first.decoding_context;
   row->attention_memory_bytes = median_or_zero(column(cells, [](const Cell& c) { return c.attention_memory_bytes; }));
   row->peak_memory_bytes = median_or_zero(column(cells, [](const Cell& c) { return c.peak_memory_bytes; }));
+  row->peak_device_bytes = median_or_zero(column(cells, [](const Cell& c) { return c.peak_device_bytes; }));
   row->training_tokens_per_second =
       median_or_zero(column(cells, [](const Cell& c) { return c.training_tokens_per_second; }));
   row->decoding_tokens_per_second =

@@ -79,6 +79,7 @@ struct VariantRow {
   double attention_memory_bytes = 0;                          // medians over the seeds from here on
   std::optional<double> attention_memory_saved_percent = {};  // against the reference
   double peak_memory_bytes = 0;
+  double peak_device_bytes = 0;
   double training_tokens_per_second = 0;
   double decoding_tokens_per_second = 0;
   int64_t decoding_context = 0;

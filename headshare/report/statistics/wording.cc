@@ -232,4 +232,9 @@ bool any_output_speed(const Results& results) {
                      [](const Cell& cell) { return cell.outputs_per_second > 0; });
 }
 
+bool any_device_memory(const Results& results) {
+  return std::any_of(results.cells.begin(), results.cells.end(),
+                     [](const Cell& cell) { return cell.peak_device_bytes > 0; });
+}
+
 }  // namespace headshare

@@ -73,4 +73,7 @@ bool any_source_cache(const Results& results);
 // Tells whether models wrote what they are scored by, against the clock; false for files from before that was timed.
 bool any_output_speed(const Results& results);
 
+// Tells whether any model was trained on a card, whose memory was measured.
+bool any_device_memory(const Results& results);
+
 }  // namespace headshare

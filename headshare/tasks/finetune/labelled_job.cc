@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/memory.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/data/benchmarks/submission.h"
 #include "headshare/models/size.h"
+#include "headshare/ops/device_memory.h"
 #include "headshare/tasks/finetune/coverage.h"
 #include "headshare/tasks/finetune/jobs.h"
 #include "headshare/tasks/finetune/labelled_task.h"
@@ -16,14 +16,13 @@ namespace headshare {
 
 void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device,
                      TrainingShape shape, const FineTunedTeacher& teacher) {
-  if (!device.is_cpu()) return;
   shape.batch = tuning.batch_size;
   shape.length = length;
   shape.scored = 0;
   double bytes = training_bytes(model, shape);
   // The teacher's weights are in memory already.
   if (!teacher.model.is_empty()) bytes += evaluation_bytes(teacher.model->options(), shape);
-  check_memory(bytes, "fine-tuning this model", "use a smaller --batch-size or --max-length");
+  check_memory_of(device, bytes, "fine-tuning this model", "use a smaller --batch-size or --max-length");
 }
 
 namespace {
