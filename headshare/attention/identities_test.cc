@@ -244,6 +244,70 @@ TEST(Identities, GroupsSpanFromMqaToMha) {
   }
 }
 
+// Writes the maps of mha's heads as what lrkv shares, here nothing, and as residuals of full rank.
+void write_full_residuals(const Attention& mha, const std::string& name, const Attention& lrkv) {
+  set(lrkv, name + ".weight", at::cat({at::zeros({kD, kE}), get(mha, name + ".weight")}));
+  set(lrkv, name + ".bias", at::cat({at::zeros({kD}), get(mha, name + ".bias")}));
+  set(lrkv, name + "_residual", at::eye(kD).expand({kH, kD, kD}));
+}
+
+TEST(Identities, LrkvOfFullRankIsMha) {
+  for (const int bits : {0, 1, 2, 3}) {
+    AttentionOptions options = options_of("mha");
+    options.rotary = (bits & 1) != 0;
+    options.qk_norm = options.sinks = (bits & 2) != 0;
+    const Attention mha = random_attention(options, 1);
+    options.scheme = "lrkv";
+    const Attention lrkv = random_attention(with_option(options, "kv-rank", std::to_string(kD)), 2);
+    copy_shared(mha, lrkv);
+    for (const char* name : {"key", "value"}) write_full_residuals(mha, name, lrkv);
+    expect_equal(mha, lrkv);
+  }
+}
+
+// What a head adds to keys and values of mhe_add is a residual that depends on no token.
+TEST(Identities, LrkvWithConstantResidualsHasTheKeysAndValuesOfMheAdd) {
+  for (const int bits : {0, 1, 2, 3}) {
+    AttentionOptions options = options_of("mhe_add");
+    options.rotary = (bits & 1) != 0;
+    options.sinks = (bits & 2) != 0;
+    const Attention mhe = random_attention(options, 1);
+    options.scheme = "lrkv";
+    const Attention lrkv = random_attention(with_option(options, "kv-rank", "1"), 2);
+    copy_shared(mhe, lrkv);
+    set(lrkv, "query.weight", tiled(get(mhe, "query.weight")));
+    set(lrkv, "query.bias", tiled(get(mhe, "query.bias")) + get(mhe, "query_embedding").flatten());
+    for (const std::string name : {"key", "value"}) {
+      set(lrkv, name + ".weight", at::cat({get(mhe, name + ".weight"), at::zeros({kH, kE})}));
+      set(lrkv, name + ".bias", at::cat({get(mhe, name + ".bias"), at::ones({kH})}));
+      set(lrkv, name + "_residual", get(mhe, name + "_embedding").unsqueeze(1));
+    }
+    expect_equal(mhe, lrkv);
+  }
+}
+
+TEST(Identities, LrkvWithoutResidualsIsMqa) {
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = options_of("mqa");
+    options.rotary = rotary;
+    const Attention mqa = random_attention(options, 1);
+    options.scheme = "lrkv";
+    const Attention lrkv = random_attention(options, 2);
+    expect_different(mqa, lrkv);
+    copy_shared(mqa, lrkv);
+    for (const std::string name : {"key", "value"}) {
+      for (const char* part : {".weight", ".bias"}) {
+        const Tensor shared = get(mqa, name + part);
+        Tensor all = get(lrkv, name + part).clone();
+        all.slice(0, 0, kD).copy_(shared);
+        set(lrkv, name + part, all);
+      }
+      set(lrkv, name + "_residual", at::zeros({kH, 1, kD}));
+    }
+    expect_equal(mqa, lrkv);
+  }
+}
+
 TEST(Identities, ElSharedIsSkvWithColumnsOfTheIdentity) {
   AttentionOptions options = {.scheme = "el_shared", .d_model = kE, .heads = 3};
   const Attention shared = random_attention(options, 1);
