@@ -1,9 +1,8 @@
 // This is collaborative attention (Cordonnier et al., 2020; docs/mathematics.md#collaborative): heads share query and
 // key maps of width R and mix their dimensions by a vector each. Values stay per head.
 //   q_h = (x W_Q) * m_h, k = y W_K [R wide], v_h = y W_V^h; cache: k, v: R + H D per token
-// With a rotary width, dimensions i and i + R/2 of queries and of m_h are one complex number. Multiplying by it
-// commutes with rotation, which multiplying either dimension by itself does not, so that heads can share what each of
-// them turns.
+// With a rotary width, dimensions i and i + R/2 of queries and of m_h are one complex number (complex_pairs.h), so that
+// heads can share what each of them turns.
 #include "headshare/attention/collaborative.h"
 
 #include <ATen/ATen.h>
@@ -11,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/attention/complex_pairs.h"
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
 
@@ -60,12 +60,8 @@ class Collaborative : public Scheme {
 
   // Maps q [B, 1, T, R] to the heads' queries [B, H, T, R].
   Tensor mixed(const Tensor& q) const {
-    if (!rotary_width_) return q * mixing_.unsqueeze(1);
     const Tensor m = mixing_.unsqueeze(1);  // [H, 1, R]
-    const auto real = [this](const Tensor& x) { return x.slice(-1, 0, R() / 2); };
-    const auto imaginary = [this](const Tensor& x) { return x.slice(-1, R() / 2); };
-    return at::cat({real(q) * real(m) - imaginary(q) * imaginary(m), real(q) * imaginary(m) + imaginary(q) * real(m)},
-                   -1);
+    return rotary_width_ ? complex_product(q, m) : q * m;
   }
 
   Tensor turned(const Tensor& x, int64_t first) const {

@@ -244,6 +244,197 @@ TEST(Identities, GroupsSpanFromMqaToMha) {
   }
 }
 
+// Writes the maps of mha's heads as what lrkv shares, here nothing, and as residuals of full rank.
+void write_full_residuals(const Attention& mha, const std::string& name, const Attention& lrkv) {
+  set(lrkv, name + ".weight", at::cat({at::zeros({kD, kE}), get(mha, name + ".weight")}));
+  set(lrkv, name + ".bias", at::cat({at::zeros({kD}), get(mha, name + ".bias")}));
+  set(lrkv, name + "_residual", at::eye(kD).expand({kH, kD, kD}));
+}
+
+TEST(Identities, LrkvOfFullRankIsMha) {
+  for (const int bits : {0, 1, 2, 3}) {
+    AttentionOptions options = options_of("mha");
+    options.rotary = (bits & 1) != 0;
+    options.qk_norm = options.sinks = (bits & 2) != 0;
+    const Attention mha = random_attention(options, 1);
+    options.scheme = "lrkv";
+    const Attention lrkv = random_attention(with_option(options, "kv-rank", std::to_string(kD)), 2);
+    copy_shared(mha, lrkv);
+    for (const char* name : {"key", "value"}) write_full_residuals(mha, name, lrkv);
+    expect_equal(mha, lrkv);
+  }
+}
+
+// What a head adds to keys and values of mhe_add is a residual that depends on no token.
+TEST(Identities, LrkvWithConstantResidualsHasTheKeysAndValuesOfMheAdd) {
+  for (const int bits : {0, 1, 2, 3}) {
+    AttentionOptions options = options_of("mhe_add");
+    options.rotary = (bits & 1) != 0;
+    options.sinks = (bits & 2) != 0;
+    const Attention mhe = random_attention(options, 1);
+    options.scheme = "lrkv";
+    const Attention lrkv = random_attention(with_option(options, "kv-rank", "1"), 2);
+    copy_shared(mhe, lrkv);
+    set(lrkv, "query.weight", tiled(get(mhe, "query.weight")));
+    set(lrkv, "query.bias", tiled(get(mhe, "query.bias")) + get(mhe, "query_embedding").flatten());
+    for (const std::string name : {"key", "value"}) {
+      set(lrkv, name + ".weight", at::cat({get(mhe, name + ".weight"), at::zeros({kH, kE})}));
+      set(lrkv, name + ".bias", at::cat({get(mhe, name + ".bias"), at::ones({kH})}));
+      set(lrkv, name + "_residual", get(mhe, name + "_embedding").unsqueeze(1));
+    }
+    expect_equal(mhe, lrkv);
+  }
+}
+
+TEST(Identities, LrkvWithoutResidualsIsMqa) {
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = options_of("mqa");
+    options.rotary = rotary;
+    const Attention mqa = random_attention(options, 1);
+    options.scheme = "lrkv";
+    const Attention lrkv = random_attention(options, 2);
+    expect_different(mqa, lrkv);
+    copy_shared(mqa, lrkv);
+    for (const std::string name : {"key", "value"}) {
+      for (const char* part : {".weight", ".bias"}) {
+        const Tensor shared = get(mqa, name + part);
+        Tensor all = get(lrkv, name + part).clone();
+        all.slice(0, 0, kD).copy_(shared);
+        set(lrkv, name + part, all);
+      }
+      set(lrkv, name + "_residual", at::zeros({kH, 1, kD}));
+    }
+    expect_equal(mqa, lrkv);
+  }
+}
+
+// Returns a layer of shared_query with the shared maps of `from` and a map for each head.
+Attention shared_query_of(const Attention& from, const std::string& map, const std::string& rank = "auto") {
+  AttentionOptions options = from->scheme().options();
+  options.scheme = "shared_query";
+  options = with_option(with_option(options, "query-map", map), "query-rank", rank);
+  const Attention layer = random_attention(options, 2);
+  copy_shared(from, layer);
+  return layer;
+}
+
+TEST(Identities, SharedQueryWithoutMapsIsSha) {
+  for (const int bits : {0, 1, 2, 3}) {
+    AttentionOptions options = options_of("sha");
+    options.rotary = (bits & 1) != 0;
+    options.content_bias = (bits & 2) != 0;
+    const Attention sha = random_attention(options, 1);
+    expect_equal(sha, shared_query_of(sha, "identity"));
+    expect_different(sha, shared_query_of(sha, "diagonal"));
+  }
+}
+
+TEST(Identities, SharedQueryWithBiasesIsTheQueryPartOfMheAdd) {
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = options_of("mhe_add");
+    options.rotary = rotary;
+    const Attention mhe = random_attention(options, 1);
+    for (const char* name : {"key_embedding", "value_embedding"}) set(mhe, name, at::zeros({kH, kD}));
+    const Attention shared = shared_query_of(mhe, "bias");
+    set(shared, "query_map", get(mhe, "query_embedding"));
+    expect_equal(mhe, shared);
+  }
+}
+
+TEST(Identities, SharedQueryWithFactorsIsTheQueryPartOfMheMul) {
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = options_of("mhe_mul");
+    options.rotary = rotary;
+    const Attention mhe = random_attention(options, 1);
+    set(mhe, "value_embedding", at::zeros({kH, kD}));
+    if (rotary) set(mhe, "key_embedding", at::zeros({kH, kD}));  // a rotation keeps a key's factors from the query
+    const Attention shared = shared_query_of(mhe, "diagonal");
+    set(shared, "query_map", (get(mhe, "query_embedding") + 1) * (get(mhe, "key_embedding") + 1) - 1);
+    expect_equal(mhe, shared);
+  }
+}
+
+TEST(Identities, SharedQueryWithFullMapsIsMqaWithFactorisedQueries) {
+  for (const int64_t width : {kD, kE}) {
+    AttentionOptions options = options_of("mqa");
+    options.rotary = true;
+    const Attention mqa = random_attention(options, 1);
+    options.scheme = "shared_query";
+    options = with_option(options, "query-width", std::to_string(width));
+    const Attention shared = random_attention(options, 2);
+    for (const char* name : {"key.weight", "key.bias", "value.weight", "value.bias", "output.weight", "output.bias"}) {
+      set(shared, name, get(mqa, name));
+    }
+    const Tensor maps = get(shared, "query_map");
+    set(mqa, "query.weight", maps.matmul(get(shared, "query.weight")));
+    set(mqa, "query.bias", maps.mv(get(shared, "query.bias")));
+    expect_equal(mqa, shared);
+  }
+}
+
+// Each map of the ladder is one of the next.
+TEST(Identities, MapsOfSharedQueriesContainEachOther) {
+  AttentionOptions options = options_of("sha");
+  options.rotary = true;
+  const Attention sha = random_attention(options, 1);
+  const Attention mixed = shared_query_of(sha, "complex"), blocks = shared_query_of(sha, "blocks");
+  const Tensor m = get(mixed, "query_map"), real = m.slice(1, 0, kD / 2), imaginary = m.slice(1, kD / 2);
+  set(blocks, "query_map", at::stack({at::cat({real, -imaginary}, 1), at::cat({imaginary, real}, 1)}, 1));
+  expect_equal(mixed, blocks);
+
+  const Attention low_rank = shared_query_of(sha, "low_rank", std::to_string(kD)), full = shared_query_of(sha, "full");
+  const Tensor columns = get(low_rank, "query_inner.weight").view({kH, kD, kD}).transpose(1, 2);  // U_h
+  const Tensor matrices = at::eye(kD, at::kDouble) + columns.matmul(get(low_rank, "query_map"));
+  set(full, "query_map", matrices.transpose(1, 2).reshape({kH * kD, kD}));
+  expect_equal(low_rank, full);
+}
+
+// A head that multiplies pairs of its key by complex numbers multiplies those of its query by their conjugates. That
+// holds under rotations, so that one turned key serves all heads; factors of single dimensions do not commute with
+// them.
+TEST(Identities, ComplexMapsOfKeysFoldIntoTheQueryUnderRotation) {
+  for (const bool is_complex : {true, false}) {
+    AttentionOptions options = options_of("sha");
+    options.rotary = true;
+    const Attention sha = random_attention(options, 1);
+    const Attention shared = shared_query_of(sha, is_complex ? "complex" : "diagonal");
+    options.scheme = "mha";
+    const Attention mha = random_attention(options, 2);
+    copy_shared(sha, mha);
+    const Tensor map = get(shared, "query_map");
+    for (const char* part : {".weight", ".bias"}) {
+      for (const std::string name : {"query", "value"}) set(mha, name + part, tiled(get(sha, name + part)));
+      std::vector<Tensor> keys;  // k conj(m) = (a + ib)(c - id)
+      for (int64_t h = 0; h < kH; ++h) {
+        const Tensor a = get(sha, std::string("key") + part)[0], b = get(sha, std::string("key") + part)[1];
+        const Tensor c = map[h][0], d = map[h][1];
+        is_complex ? keys.insert(keys.end(), {a * c + b * d, b * c - a * d})
+                   : keys.insert(keys.end(), {a * (1 + c), b * (1 + d)});
+      }
+      set(mha, std::string("key") + part, at::stack(keys));
+    }
+    is_complex ? expect_equal(shared, mha) : expect_different(shared, mha);
+  }
+}
+
+TEST(Identities, SharedQueryIsCollaborativeWithOneValueMap) {
+  for (const bool is_complex : {false, true}) {
+    AttentionOptions options = options_of("sha");
+    options.rotary = is_complex;
+    const Attention sha = random_attention(options, 1);
+    const Attention shared = shared_query_of(sha, is_complex ? "complex" : "diagonal");
+    options.scheme = "collaborative";
+    options.scale = sha->scheme().options().scale;
+    options.key_width = kD;
+    if (is_complex) options = with_option(options, "rotary-width", std::to_string(kD));
+    const Attention mixed = random_attention(options, 3);
+    copy_shared(sha, mixed);
+    set(mixed, "mixing", get(shared, "query_map") + (is_complex ? 0 : 1));
+    for (const char* name : {"value.weight", "value.bias"}) set(mixed, name, tiled(get(sha, name)));
+    expect_equal(shared, mixed);
+  }
+}
+
 TEST(Identities, ElSharedIsSkvWithColumnsOfTheIdentity) {
   AttentionOptions options = {.scheme = "el_shared", .d_model = kE, .heads = 3};
   const Attention shared = random_attention(options, 1);

@@ -31,6 +31,13 @@ TEST(IdleSchemeOptions, ASchemeReadsItsOwnOptionsAndThoseThatItNames) {
     EXPECT_EQ(why_idle(option, {"mha"}), "matters only to the scheme collaborative") << option;
     EXPECT_EQ(why_idle(option, {"collaborative"}), "") << option;
   }
+  EXPECT_EQ(why_idle("kv-rank", {"mla"}), "matters only to the scheme lrkv");
+  for (const char* option : {"query-map", "query-rank", "query-width"}) {
+    EXPECT_EQ(why_idle(option, {"mqa"}), "matters only to the scheme shared_query") << option;
+  }
+  for (const char* option : {"kv-latent-width", "query-latent-width", "content-head-width", "rotary-head-width"}) {
+    EXPECT_EQ(why_idle(option, {"lrkv"}), "matters only to the scheme mla") << option;
+  }
 }
 
 TEST(IdleSchemeOptions, OneSchemeOfAModelIsEnough) {

@@ -109,7 +109,7 @@ class NaiveLayer {
   Parameters parameters_;
 };
 
-// This is the literal formula of a scheme (docs/mathematics.md#the-ten-schemes), which its NAME_test.cc adds by an
+// This is the literal formula of a scheme (docs/mathematics.md#the-schemes), which its NAME_test.cc adds by an
 // AddFormula.
 struct SchemeFormula {
   std::string scheme;
@@ -187,8 +187,18 @@ inline std::vector<RotaryScaling> rotary_scalings() {
            .truncate = false}};
 }
 
+// Tells whether `resolve` refuses the options.
+inline bool is_impossible(const AttentionOptions& options) {
+  try {
+    resolve(options);
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
 // Lists every scheme with the options that change its formula, and its usual ones with normed queries and keys, with a
-// gate and with sinks.
+// gate and with sinks, where it takes them.
 inline std::vector<SchemeCase> scheme_cases() {
   std::vector<SchemeCase> cases;
   for (const std::string& scheme : scheme_names()) {
@@ -198,22 +208,13 @@ inline std::vector<SchemeCase> scheme_cases() {
     const auto add = [&](const std::string& suffix, const std::function<void(AttentionOptions*)>& change) {
       cases.push_back({own.front().name + suffix, own.front().options});
       change(&cases.back().options);
+      if (is_impossible(cases.back().options)) cases.pop_back();
     };
     add("_qk_norm", [](AttentionOptions* o) { o->qk_norm = true; });
     add("_gate", [](AttentionOptions* o) { o->gate = OutputGate::kElement; });
     add("_sinks", [](AttentionOptions* o) { o->gate = OutputGate::kHead, o->sinks = true; });
   }
   return cases;
-}
-
-// Tells whether `resolve` refuses the options.
-inline bool is_impossible(const AttentionOptions& options) {
-  try {
-    resolve(options);
-  } catch (const Error&) {
-    return true;
-  }
-  return false;
 }
 
 // Lists every scheme that takes rotary positions, with scaled ones that turn a part of each head.
@@ -301,7 +302,7 @@ class NaiveAttention {
  private:
   // Turns row t by position t: of the last W dimensions, pairs (i, i + W/2) by the angle t * base^(-2i/W), or slower.
   Tensor turned(const Tensor& x) const {
-    const int64_t D = x.size(1), W = o_.rotary_dimensions.value_or(D);
+    const int64_t D = x.size(1), W = rotated_width(o_);
     const double factor = o_.rotary_scaling.attention_factor.value_or(1);
     std::vector<Tensor> rows;
     for (int64_t t = 0; t < x.size(0); ++t) {

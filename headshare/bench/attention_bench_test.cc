@@ -19,8 +19,9 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr std::string kSchemes[] = {"mha",       "sha",         "gqa",     "mqa",     "skv",
-                                    "el_shared", "el_lossless", "mhe_add", "mhe_mul", "collaborative"};
+constexpr std::string kSchemes[] = {"mha",       "sha",          "gqa",     "mqa",     "skv",
+                                    "el_shared", "el_lossless",  "mhe_add", "mhe_mul", "collaborative",
+                                    "lrkv",      "shared_query", "mla"};
 
 class AttentionBench : public testing::Test {
  protected:

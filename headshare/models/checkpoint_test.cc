@@ -155,6 +155,25 @@ TEST_F(CheckpointTest, HeadCountsOfGqaComeBackAndAskForANewerProgram) {
   EXPECT_TRUE(same_bits(load_model(path()).model->hidden(ids), model->hidden(ids)));
 }
 
+TEST_F(CheckpointTest, SchemesOfLaterYearsComeBackAndAskForANewerProgram) {
+  for (const auto& [scheme, option, value] : std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"lrkv", "kv-rank", "2"}, {"shared_query", "query-map", "complex"}, {"mla", "rotary-head-width", "4"}}) {
+    SCOPED_TRACE(scheme);
+    fs::remove_all(path());
+    DecoderOptions options = small_options(scheme, PositionKind::kRotary);
+    options.vocabulary = 256;
+    Fields list = fields(options.attention);
+    set_field(list, option, value, "test");
+    const Decoder model = small_decoder(options);
+    save_model(path(), model, &bytes_);
+    EXPECT_EQ(config()["format_version"], 14);
+    EXPECT_EQ(config()["model"][option].dump(), to_json(list).at(option).dump());
+    const at::NoGradGuard no_grad;
+    const Tensor ids = random_ids(2, 7, 256);
+    EXPECT_TRUE(same_bits(load_model(path()).model->hidden(ids), model->hidden(ids)));
+  }
+}
+
 TEST_F(CheckpointTest, GatesAndSinksComeBackAndAskForANewerProgram) {
   for (const bool gated : {true, false}) {
     fs::remove_all(path());

@@ -33,8 +33,8 @@ class SharedHeadAttention(BorrowedModule):
         dropout: the probability with which attention weights are dropped in training.
         bias: whether the projections have biases.
         batch_first: whether tensors are [B, T, E] instead of [T, B, E].
-        scheme: how heads share: "mha", "gqa", "mqa", "sha", "skv", "el_shared", "el_lossless", "mhe_add", "mhe_mul" or
-            "collaborative" (docs/mathematics.md has the formulas and the papers).
+        scheme: how heads share: "mha", "gqa", "mqa", "sha", "skv", "el_shared", "el_lossless", "mhe_add", "mhe_mul",
+            "collaborative", "lrkv", "shared_query" or "mla" (docs/mathematics.md has the formulas and the papers).
         **options: the options of `headshare train` for attention, with underscores: `groups`, `head_width`,
             `key_width`, `content_bias`, `qk_norm`, `output_gate`, `attention_sinks`, ...; and `rotary`, `rotary_base`,
             `rotary_scaling`, `rotary_dimensions`, ..., `alibi`, `init_deviation` (of the projections, 0.02),

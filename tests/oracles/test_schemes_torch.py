@@ -16,6 +16,8 @@ from torch.nn import functional as F  # noqa: E402
 
 WIDTH, HEADS, HEAD, LAYERS, VOCABULARY, CONTEXT = 24, 6, 4, 2, 29, 15
 
+ONE_MEMORY = {"key": (4, 24), "value": (4, 24)}  # which all heads share
+
 # These are options of a scheme and the shapes of its parameters [out, in]; a projection has a bias when asked.
 SCHEMES = {
     "mha": ({}, {"query": (24, 24), "key": (24, 24), "value": (24, 24)}, {}),
@@ -37,6 +39,16 @@ SCHEMES = {
                          {"query_embedding": (6, 4), "key_embedding": (6, 4), "value_embedding": (6, 4)}),
     "collaborative": ({"key-width": 10}, {"query": (10, 24), "key": (10, 24), "value": (24, 24)}, {"mixing": (6, 10)}),
     "collaborative default width": ({}, {"query": (12, 24), "key": (12, 24), "value": (24, 24)}, {"mixing": (6, 12)}),
+    "lrkv": ({"kv-rank": 2}, {"query": (24, 24), "key": (16, 24), "value": (16, 24)},
+             {"key_residual": (6, 2, 4), "value_residual": (6, 2, 4)}),
+    "shared_query": ({"query-width": 5}, {"query": (5, 24), **ONE_MEMORY}, {"query_map": (24, 5)}),
+    "shared_query identity": ({"query-map": "identity"}, {"query": (4, 24), **ONE_MEMORY}, {}),
+    "shared_query bias": ({"query-map": "bias"}, {"query": (4, 24), **ONE_MEMORY}, {"query_map": (6, 4)}),
+    "shared_query diagonal": ({"query-map": "diagonal"}, {"query": (4, 24), **ONE_MEMORY}, {"query_map": (6, 4)}),
+    "shared_query complex": ({"query-map": "complex"}, {"query": (4, 24), **ONE_MEMORY}, {"query_map": (6, 4)}),
+    "shared_query blocks": ({"query-map": "blocks"}, {"query": (4, 24), **ONE_MEMORY}, {"query_map": (6, 2, 4)}),
+    "shared_query low_rank": ({"query-map": "low_rank", "query-rank": 2}, {"query": (4, 24), **ONE_MEMORY},
+                              {"query_inner.weight": (12, 4), "query_map": (6, 2, 4)}),
 }  # fmt: skip
 POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", "none"]
 
@@ -94,7 +106,7 @@ class Reference:
         return scaled * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
     def head(self, at, h, x):
-        """Returns q, k, v of head h: docs/mathematics.md#the-ten-schemes."""
+        """Returns q, k, v of head h: docs/mathematics.md#the-schemes."""
 
         def project(name, piece=None, pieces=HEADS):
             y = self.linear(f"{at}.{name}", x)
@@ -137,6 +149,35 @@ class Reference:
                 )
             case "collaborative":
                 return project("query") * vector("mixing"), project("key"), project("value", h)
+            case "lrkv":
+                memory = [self.linear(f"{at}.{name}", x).split([HEAD, *[2] * HEADS], -1) for name in ("key", "value")]
+                k, v = (parts[0] + parts[1 + h] @ vector(f"{name}_residual")
+                        for name, parts in zip(("key", "value"), memory))  # fmt: skip
+                return project("query", h), k, v
+            case "shared_query":
+                return self.mapped_query(at, h, project("query")), project("key"), project("value")
+
+    def mapped_query(self, at, h, q):
+        """Applies the map of head h of shared_query to the query that heads share."""
+        name = self.options.get("query-map", "full")
+        if name == "identity":
+            return q
+        maps = self.weights[f"{at}.query_map"]
+        match name:
+            case "bias":
+                return q + maps[h]
+            case "diagonal":
+                return q * (1 + maps[h])
+            case "complex":
+                product = torch.complex(*q.chunk(2, -1)) * torch.complex(*maps[h].chunk(2))
+                return torch.cat([product.real, product.imag], -1)
+            case "blocks":
+                blocks = maps[h].view(2, 2, HEAD // 2)  # rows and columns of a pair's matrix
+                return torch.einsum("rci,tci->tri", blocks, q.view(-1, 2, HEAD // 2)).flatten(1)
+            case "low_rank":
+                return q + q @ self.weights[f"{at}.query_inner.weight"].chunk(HEADS)[h].T @ maps[h]
+            case "full":
+                return q @ maps.chunk(HEADS)[h].T
 
     def scale(self):
         if self.scheme == "mha" and "key-width" in self.options:

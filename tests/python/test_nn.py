@@ -13,7 +13,10 @@ from torch import nn
 
 from headshare.nn import SharedHeadAttention
 
-SCHEMES = ["mha", "gqa", "mqa", "sha", "skv", "el_shared", "el_lossless", "mhe_add", "mhe_mul", "collaborative"]
+SCHEMES = [
+    "mha", "gqa", "mqa", "sha", "skv", "el_shared", "el_lossless", "mhe_add", "mhe_mul", "collaborative", "lrkv",
+    "shared_query", "mla",
+]  # fmt: skip
 
 
 def sample(*shape, seed=0):

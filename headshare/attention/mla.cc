@@ -1,0 +1,214 @@
+// This is multi-head latent attention (MLA, DeepSeek-V2 and V3, 2024; docs/mathematics.md#mla): keys and values of all
+// heads come from one latent vector of a token, and one short turned key carries positions for all heads.
+//   c = norm(y W_DKV) [R wide], t = y W_KR [Dr wide], turned
+//   q_h = x' W_Q^h = [n_h | r_h], r_h turned, where x' = x, or norm(x W_DQ) with compressed queries
+//   k_h = [c W_UK^h | t], v_h = c W_UV^h; cache: c, t: R + Dr per token
+// Whole sequences are computed so. A few queries against a cache read it as it is: W_UK^h is applied to the queries and
+// W_UV^h to what is found, and one key [c | t] and one value c serve all heads.
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/attention/schemes.h"
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+constexpr double kLatentNormEpsilon = 1e-6;  // as DeepSeek's models have it
+
+struct MlaOptions {
+  std::optional<int64_t> kv_latent = {};     // R; default 4 D, at most half of the model width
+  std::optional<int64_t> query_latent = {};  // width of compressed queries; default: queries are not compressed
+  std::optional<int64_t> content = {};       // Dn, what a head compares besides what turns; default D
+  std::optional<int64_t> turned = {};        // Dr; default the even number from D / 2 on, under rotary positions
+};
+
+const MlaOptions& mla_options(const AttentionOptions& options) { return options.own.get<MlaOptions>(); }
+
+class MultiHeadLatent : public Scheme {
+ public:
+  explicit MultiHeadLatent(const AttentionOptions& options)
+      : Scheme(options), R_(*own().kv_latent), content_(*own().content) {
+    const int64_t queries = H() * (content_ + turned_width());
+    if (own().query_latent) {
+      query_latent_ = projection("query_latent", *own().query_latent);
+      query_latent_norm_ = latent_norm("query_latent_norm", *own().query_latent);
+      query_ = from_latent("query", *own().query_latent, queries);
+    } else {
+      query_ = projection("query", queries);
+    }
+    latent_ = projection("latent", R_ + turned_width());
+    latent_norm_ = latent_norm("latent_norm", R_);
+    key_ = from_latent("key", R_, H() * content_);
+    value_ = from_latent("value", R_, H() * D());
+    output_ = output_projection();
+  }
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    const Tensor from = query_latent_norm_ == nullptr ? x : query_latent_norm_->forward(query_latent_->forward(x));
+    return rotated(split_heads(query_->forward(from), H()), first);  // [B, H, T, Dn + Dr]
+  }
+
+  // Reading what is kept multiplies R + Dr and R numbers for a query and a key instead of Dn + Dr and D, but makes no
+  // heads of the keys.
+  Form form_for(int64_t T, int64_t S) const override {
+    const int64_t made = content_ + D();
+    return T < S && T * (2 * R_ - made) < R_ * made ? Form::kFewQueries : Form::kManyQueries;
+  }
+
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor&) const override {
+    const bool is_latent = posed.form == Form::kFewQueries;  // heads are [B, H, T, R] then
+    const Tensor found = is_latent ? heads.matmul(maps(value_).transpose(1, 2)) : heads;
+    return output_->forward(gated(join_heads(found), posed));
+  }
+
+ protected:
+  Memory project_memory(const Tensor& y, int64_t first) const override {
+    const Tensor made = latent_->forward(y);
+    const Tensor kept = at::cat({latent_norm_->forward(made.slice(2, 0, R_)), made.slice(2, R_)}, 2);
+    return {rotated(split_heads(kept, 1), first)};  // [B, 1, S, R + Dr]
+  }
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form form) const override {
+    const Tensor& kept = memory[0];
+    const Tensor c = kept.slice(3, 0, R_);
+    if (form == Form::kFewQueries) {
+      const Tensor query = at::cat({queries.slice(3, 0, content_).matmul(maps(key_)), queries.slice(3, content_)}, 3);
+      return {.heads = H(), .query = query, .key = kept, .value = c};
+    }
+    const Tensor turned = kept.slice(3, R_).expand({-1, H(), -1, -1});
+    return {.heads = H(),
+            .query = queries,
+            .key = at::cat({split_heads(key_->forward(c.squeeze(1)), H()), turned}, 3),
+            .value = split_heads(value_->forward(c.squeeze(1)), H())};
+  }
+
+  AttentionCost own_cost() const override {
+    const int64_t compared = H() * (content_ + turned_width()), Q = own().query_latent.value_or(0);
+    const int64_t queries = Q == 0 ? E() * compared : Q * (E() + compared);
+    const int64_t rest = E() * (R_ + turned_width()) + R_ * H() * (content_ + D()) + H() * D() * E();
+    // What follows a norm absorbs its weights, and compressed queries are no more than those of full rank.
+    return {.parameters = queries + Q + rest + R_,
+            .effective = std::min(queries, E() * compared) + rest,
+            .cache_elements = R_ + turned_width()};
+  }
+
+ private:
+  const MlaOptions& own() const { return mla_options(options()); }
+
+  Norm latent_norm(const std::string& name, int64_t width) {
+    return register_module(name, make_norm(NormKind::kRms, width, kLatentNormEpsilon));
+  }
+
+  // Returns a projection from a latent vector, which has no bias, as in DeepSeek's models.
+  Linear from_latent(const std::string& name, int64_t in, int64_t out) {
+    return register_module(name, Linear(in, out, Bias::kNo, Init::normal(options().init_deviation)));
+  }
+
+  // Returns the maps of the heads, transposed: [H, width, R].
+  Tensor maps(const Linear& linear) const { return linear->weight.view({H(), -1, R_}); }
+
+  int64_t R_, content_;
+  Linear query_latent_ = nullptr, query_ = nullptr, latent_ = nullptr, key_ = nullptr, value_ = nullptr,
+         output_ = nullptr;
+  Norm query_latent_norm_, latent_norm_;  // the first is null where queries are not compressed
+};
+
+}  // namespace
+
+namespace {
+namespace mla {
+
+Fields fields(MlaOptions& o) {
+  const auto width = [](const std::string& name, std::optional<int64_t>* target, const std::string& help,
+                        const std::string& alias) {
+    return field(name, target, help, {.min = 1, .max = 1 << 20, .aliases = {alias}, .since = 14});
+  };
+  return {
+      width(
+          "kv-latent-width", &o.kv_latent,
+          "width of the latent vector that keys and values of mla come from; auto: 4 x head-width, at most d-model / 2",
+          "kv-lora-rank"),
+      width("query-latent-width", &o.query_latent,
+            "width of the latent vector that queries of mla come from; auto: they come from the input", "q-lora-rank"),
+      width("content-head-width", &o.content,
+            "width in which a head of mla compares what does not turn; auto: head-width", "qk-nope-head-dim"),
+      width("rotary-head-width", &o.turned,
+            "width of the one key of mla that rotary positions turn, for all heads; auto: head-width / 2, to an even "
+            "number",
+            "qk-rope-head-dim")};
+}
+
+void set_defaults(AttentionOptions* options) {
+  MlaOptions& own = options->own.get<MlaOptions>();
+  const int64_t D = *options->head_width;
+  if (!own.content) own.content = D;
+  if (!own.kv_latent) own.kv_latent = std::max<int64_t>(1, std::min(4 * D, options->d_model / 2));
+  if (options->rotary && !own.turned) own.turned = (D + 3) / 4 * 2;
+  if (!options->scale) {
+    const int64_t compared = *own.content + own.turned.value_or(0);
+    options->scale = 1 / std::sqrt(static_cast<double>(compared));
+  }
+}
+
+int64_t turned_width(const AttentionOptions& o) { return mla_options(o).turned.value_or(0); }
+int64_t whole_width(const AttentionOptions& o) { return *mla_options(o).content + turned_width(o); }
+
+// A latent vector as wide as all that comes from it, or as what it comes from, compresses nothing.
+std::string why_not_latent(const std::string& option, int64_t width, int64_t from, int64_t to) {
+  const int64_t full = std::min(from, to);
+  if (width <= full) return "";
+  return join_text(option, " must be at most ", full, ", the full rank of a map from d-model ", from, " to the ", to,
+                   " dimensions that come from it, not ", width, "; choose a lower --", option);
+}
+
+std::string why_not(const AttentionOptions& o) {
+  const MlaOptions& own = mla_options(o);
+  if (o.qk_norm) return "mla norms its latent vectors, and not queries and keys; leave --qk-norm out";
+  if (own.turned && !o.rotary) {
+    return "rotary-head-width is about rotary positions; leave it out, or set --positions rotary";
+  }
+  if (own.turned && *own.turned % 2 != 0) {
+    return join_text("rotary-head-width must be even, because positions turn pairs, not ", *own.turned,
+                     "; change --rotary-head-width");
+  }
+  const std::string reason =
+      why_not_latent("kv-latent-width", *own.kv_latent, o.d_model, o.heads * (*own.content + *o.head_width));
+  if (!reason.empty() || !own.query_latent) return reason;
+  return why_not_latent("query-latent-width", *own.query_latent, o.d_model, o.heads * whole_width(o));
+}
+
+std::string sizes(const AttentionOptions& o) {
+  const MlaOptions& own = mla_options(o);
+  std::string text = join_text("latent width ", *own.kv_latent);
+  if (own.query_latent) text += join_text(", of queries ", *own.query_latent);
+  if (own.turned) text += join_text(", turned ", *own.turned);
+  return text;
+}
+
+SchemeOptions own_options() {
+  SchemeOptions options = scheme_options<MlaOptions>(fields);
+  options.leave_rotary_out = [](AttentionOptions* o) { o->own.get<MlaOptions>().turned.reset(); };
+  return options;
+}
+
+}  // namespace mla
+}  // namespace
+
+SchemeRecord mla_scheme() {
+  return {.name = "mla",
+          .sentence = "keys and values of all heads come from one latent vector",
+          .paper = "DeepSeek-AI, 2024",
+          .make = make_as<MultiHeadLatent>,
+          .options = mla::own_options(),
+          .set_defaults = mla::set_defaults,
+          .why_not = mla::why_not,
+          .compared_width = mla::whole_width,
+          .rotated_width = mla::turned_width,
+          .sizes = mla::sizes,
+          .since = 14};
+}
+
+}  // namespace headshare

@@ -1,0 +1,125 @@
+// This file adds the formulas of mla to the tests.
+#include <gmock/gmock.h>
+
+#include "headshare/attention/kernel_choice.h"
+#include "headshare/attention/testing.h"
+#include "headshare/base/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Tensor normed_latent(const NaiveLayer& layer, const std::string& norm, const Tensor& x) {
+  return x / (x.square().mean(1, /*keepdim=*/true) + 1e-6).sqrt() * layer.parameter(norm + ".weight");
+}
+
+NaiveHead mla_head(const NaiveLayer& layer, int64_t h, const Tensor& x, const Tensor& y) {
+  const bool compressed = layer.has("query_latent.weight");
+  const Tensor from = compressed ? normed_latent(layer, "query_latent_norm", layer.affine("query_latent", x)) : x;
+  const Tensor made = layer.affine("latent", y);
+  const int64_t R = layer.parameter("latent_norm.weight").size(0);
+  const Tensor c = normed_latent(layer, "latent_norm", made.slice(1, 0, R));
+  return {layer.own("query", h, from), at::cat({layer.own("key", h, c), made.slice(1, R)}, 1),
+          layer.own("value", h, c)};
+}
+
+// Heads compare 3 dimensions that stay and 4 that turn, and find 2.
+AttentionOptions uneven_layer() {
+  AttentionOptions options = small_layer("mla");
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"kv-latent-width", "5"}, {"query-latent-width", "5"}, {"content-head-width", "3"}}) {
+    options = with_option(options, name, value);
+  }
+  return options;
+}
+
+const AddFormula kMla({.scheme = "mla",
+                       .head = mla_head,
+                       .cases = {{"mla", small_layer("mla")}, {"mla_uneven", uneven_layer()}}});
+
+AttentionOptions turned_layer(const std::string& width) {
+  AttentionOptions options = uneven_layer();
+  options.rotary = true;
+  return with_option(options, "rotary-head-width", width);
+}
+
+TEST(Mla, BothFormsGiveTheSameHeads) {
+  const at::NoGradGuard no_grad;
+  for (const AttentionOptions& options : {uneven_layer(), turned_layer("4")}) {
+    const Attention layer = random_attention(options);
+    const Scheme& scheme = layer->scheme();
+    const Tensor y = random_tensor({2, 7, 6}, 61);
+    const Tensor queries = scheme.project_queries(y.slice(1, 4), /*first=*/4);
+    const Memory memory = scheme.remember(y, 0);
+    std::vector<Tensor> merged;
+    for (const Form form : {Form::kManyQueries, Form::kFewQueries}) {
+      const Posed posed = scheme.posed(queries, memory, form);
+      merged.push_back(scheme.merge(posed, attend(posed.problem, {.causal = true}, {}), Tensor()));
+      if (form == Form::kManyQueries) continue;
+      EXPECT_EQ(posed.problem.key.data_ptr(), memory[0].data_ptr()) << "the cache is the key, and its start the value";
+      EXPECT_EQ(posed.problem.value.data_ptr(), memory[0].data_ptr());
+    }
+    EXPECT_TRUE(same(merged[0], merged[1]));
+  }
+}
+
+TEST(Mla, OnlyTheLastDimensionsTurnAndTheyAreCachedTurned) {
+  const at::NoGradGuard no_grad;
+  const Attention layer = random_attention(turned_layer("4"));
+  const Tensor y = random_tensor({1, 1, 6}, 62);
+  const Tensor here = layer->scheme().remember(y, 0)[0], there = layer->scheme().remember(y, 3)[0];
+  EXPECT_TRUE(at::equal(here.slice(3, 0, 5), there.slice(3, 0, 5)));
+  EXPECT_GT(distance(here.slice(3, 5), there.slice(3, 5)), 1e-3);
+  EXPECT_EQ(here.size(3), 5 + 4);
+}
+
+TEST(Mla, AFewQueriesAgainstACacheReadItAsItIs) {
+  const AttentionOptions options = {.scheme = "mla", .d_model = 768, .heads = 12, .rotary = true};
+  const std::shared_ptr<Scheme> scheme = make_scheme(resolve(options));
+  EXPECT_EQ(scheme->form_for(1, 512), Form::kFewQueries);
+  EXPECT_EQ(scheme->form_for(512, 512), Form::kManyQueries);
+  EXPECT_EQ(scheme->form_for(1, 1), Form::kManyQueries);
+  EXPECT_EQ(kernel_choice(options, {.queries = 1, .keys = 64}, at::kCPU).backend, "decode");
+}
+
+TEST(Mla, CountsAreThoseOfThePaper) {
+  const auto cost = [](AttentionOptions options, const std::string& query_latent, bool rotary) {
+    options.scheme = "mla";
+    options.d_model = 768;
+    options.heads = 12;
+    options.rotary = rotary;
+    options = with_option(options, "kv-latent-width", "256");
+    return make_scheme(resolve(with_option(options, "query-latent-width", query_latent)))->cost();
+  };
+  const int64_t E = 768, H = 12, D = 64, R = 256, Dr = 32;
+  // 2,088,960 and 1,941,504 are the counts without the norms' weights.
+  EXPECT_EQ(cost({}, "auto", true).effective, E * H * (D + Dr) + E * (R + Dr) + R * H * 2 * D + E * E);
+  EXPECT_EQ(cost({}, "auto", true).effective, 2088960);
+  EXPECT_EQ(cost({}, "auto", true).parameters, 2088960 + R);
+  EXPECT_EQ(cost({}, "384", true).effective, 1941504);
+  EXPECT_EQ(cost({}, "384", true).parameters, 1941504 + R + 384);
+  EXPECT_EQ(cost({}, "auto", true).cache_elements, R + Dr);
+  EXPECT_EQ(cost({}, "auto", false).cache_elements, R);
+  EXPECT_EQ(cost({}, "768", true).effective, 2088960) << "queries of full rank are not compressed";
+}
+
+TEST(Mla, ImpossibleWidthsNameTheNumbersAndTheWayOut) {
+  const auto refused = [](const std::string& option, const std::string& value, const AttentionOptions& like) {
+    return error_message([&] { resolve(with_option(like, option, value)); });
+  };
+  const AttentionOptions still = small_layer("mla");  // E 6, H 4, D 2
+  EXPECT_THAT(refused("kv-latent-width", "0", still), HasSubstr("not 0"));
+  EXPECT_THAT(refused("kv-latent-width", "7", still), AllOf(HasSubstr("at most 6"), HasSubstr("not 7")));
+  EXPECT_THAT(refused("query-latent-width", "7", still), AllOf(HasSubstr("at most 6"), HasSubstr("d-model 6")));
+  EXPECT_THAT(refused("rotary-head-width", "2", still), HasSubstr("--positions rotary"));
+  EXPECT_THAT(refused("rotary-head-width", "3", turned_layer("4")), HasSubstr("must be even"));
+  EXPECT_THAT(refused("qk-norm", "true", still), HasSubstr("leave --qk-norm out"));
+  AttentionOptions part = turned_layer("4");
+  part.rotary_dimensions = 2;
+  EXPECT_THAT(error_message([&] { resolve(part); }), HasSubstr("leave --rotary-dimensions out"));
+}
+
+}  // namespace
+}  // namespace headshare
