@@ -10,7 +10,6 @@ namespace headshare {
 
 // SampleImages stand for what a model reads.
 struct SampleImages {
-  std::string option;           // the option that named the directory, for messages: "--sample-images"
   std::string directory;        // ImageDataOptions::images
   int64_t tokens = 0;           // the most tokens to read: those of an image are its patches and the tokens before them
   ImageProgress progress = {};  // hears how far the reading is

@@ -113,6 +113,7 @@ def test_a_converted_model_is_sampled_scored_and_healed(run, refused, halves, tm
     assert json.loads(run("info", tmp_path / "healed", "--json").stdout)["options"]["scheme"] == "collaborative"
     convert = ("convert", tmp_path / "run", tmp_path / "no", *sizes)
     assert "raise --sample-tokens" in refused(1, *convert, "--sample-images", halves, "--sample-tokens", 4)
+    assert f"--score-images {halves / 'x'} is no directory" in refused(1, *convert, "--score-images", halves / "x")
     assert "give --sample-images and --score-images" in refused(1, *convert, "--sample-text", halves / "x.txt")
 
 

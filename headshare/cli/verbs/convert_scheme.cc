@@ -319,6 +319,11 @@ int convert_vision(const fs::path& directory, ConversionCall conversion, const D
   const SchemeConversion& o = conversion.options;
   HS_CHECK(o.sample_text.empty() && o.score_text.empty(), directory.string(),
            " reads images: give --sample-images and --score-images instead of texts");
+  for (const auto& [option, images] :
+       {std::pair("--sample-images", &o.sample_images), {"--score-images", &o.score_images}}) {
+    HS_CHECK(images->empty() || fs::is_directory(*images), option, " ", *images,
+             " is no directory; name one with images, as `headshare train --images` takes it");
+  }
   const LoadedVision source = load_vision_model(directory);
   {
     ProgressLine line("images");
@@ -326,8 +331,7 @@ int convert_vision(const fs::path& directory, ConversionCall conversion, const D
       check_interrupted();
       line.update(static_cast<double>(done), static_cast<double>(total));
     };
-    conversion.sample =
-        read_sample({"--sample-images", o.sample_images, o.sample_tokens, progress}, source.model->options());
+    conversion.sample = read_sample({o.sample_images, o.sample_tokens, progress}, source.model->options());
   }
   ScoreText score_images{.images = o.score_images};
   ScoredConversion scored{.before = score(directory, "scoring the source", &score_images), .after = {}};
