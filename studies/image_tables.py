@@ -4,11 +4,12 @@ import json
 
 import judging
 from table_parts import (
+    ARROWS,
     RESULTS,
+    SMALLEST_ACCURACY,
     SMALLEST_LOSS,
     difference_of_means,
     load,
-    mark_of_loss,
     settings_of,
     share_of_mha,
     student_interval,
@@ -16,6 +17,9 @@ from table_parts import (
     with_deviation,
     with_interval,
 )
+
+assert SMALLEST_ACCURACY == SMALLEST_LOSS  # one bound serves both columns
+SMALLEST_DIFFERENCE = SMALLEST_LOSS
 
 DATA = {"images-mnist": "MNIST", "images-cifar": "CIFAR-10's subset"}
 RATES = {"MNIST": ("images-rates", "images-rates-high"), "CIFAR-10's subset": ("images-cifar-rates-low", "images-cifar-rates")}
@@ -30,19 +34,22 @@ def losses(results):
 
 
 def images():
-    """Tabulates accuracy and loss on test images; arrows are at losses, where differences are larger than their noise."""
+    """Tabulates accuracy and loss on test images. Holm's correction is over all differences of both tables."""
     found = {name: load(name) for name in DATA if load(name)}
+    over_accuracy = {name: judging.differences(results) for name, results in found.items()}
     over_loss = {name: judging.against(losses(results), "mha") for name, results in found.items()}
-    arrows = judging.arrows(over_loss, SMALLEST_LOSS)
+    all_differences = {(name, "accuracy"): of for name, of in over_accuracy.items()} | {(name, "loss"): of for name, of in over_loss.items()}
+    arrows = judging.arrows(all_differences, SMALLEST_DIFFERENCE)
     parts = []
     for name, results in found.items():
-        rows, over = {row["variant"]: row for row in results["rows"]}, judging.differences(results)
+        rows, over = {row["variant"]: row for row in results["rows"]}, over_accuracy[name]
         body = []
         for variant, row in rows.items():
             loss = over_loss[name].get(variant)
             hundred = {key: 100 * row["quality"][key] for key in ("mean", "deviation")}
-            accuracy = [with_deviation(hundred, 2), with_interval(of_hundred(over.get(variant)), 2)]
-            mark = mark_of_loss(loss, arrows.get((name, variant), 0))
+            better, lower = (arrows.get(((name, figure), variant), 0) for figure in ("accuracy", "loss"))
+            accuracy = [with_deviation(hundred, 2), with_interval(of_hundred(over.get(variant)), 2, ARROWS[better])]
+            mark = ARROWS[-lower]
             body.append([f"`{variant}`", share_of_mha(rows, variant), *accuracy, with_deviation(row["test_loss"], 3), with_interval(loss, 3, mark)])
         headings = ["variant", "attention parameters", "accuracy", "minus mha's", "test loss", "minus mha's"]
         images_scored, seeds = results["cells"][0]["signature"].rpartition(":")[2], row["quality"]["count"]
@@ -76,7 +83,10 @@ def images_rates():
 
 def timm_twin():
     """Tabulates our trainer beside timm's model under the same recipe."""
-    twin = json.loads((RESULTS / "timm-twin.json").read_text())["models"]
+    path = RESULTS / "timm-twin.json"
+    if not path.exists():
+        return "Not measured yet."
+    twin = json.loads(path.read_text())["models"]
     ours = [cell for cell in load("images-cifar")["cells"] if cell["variant"] == "mha"]
     body = []
     for who, models, accuracy in (("headshare", ours, "quality"), ("timm", twin, "test_accuracy")):

@@ -13,7 +13,7 @@ NOTHING = "Nothing here has three seeds yet."
 
 
 def load():
-    path = RESULTS / "vision.json"
+    path = RESULTS / "vision-widths.json"
     return json.loads(path.read_text()) if path.exists() else None
 
 

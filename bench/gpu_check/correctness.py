@@ -8,7 +8,7 @@ import time
 import place
 from place import Row
 
-SCHEMES = "mha gqa mqa sha skv el_shared el_lossless mhe_add mhe_mul collaborative".split()
+SCHEMES = "mha gqa mqa sha skv el_shared el_lossless mhe_add mhe_mul collaborative lrkv shared_query mla".split()
 SHAPE = "--layers 2 --d-model 64 --heads 4 --context 64 --batch-size 16 --threads 1".split()
 # Sums in another order move losses of fp32 by 1e-5 in sixty steps; those of bf16 by what its eight bits leave.
 NEAR, NEAR_BF16 = 2e-4, 3e-2

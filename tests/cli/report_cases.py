@@ -4,9 +4,6 @@ import json
 import math
 import random
 
-import conftest
-
-SCHEMES = list(conftest.SCHEMES)
 WIDTH, HEADS, LAYERS, STEPS = 192, 6, 4, 1000
 HEAD = WIDTH // HEADS
 
@@ -23,6 +20,8 @@ FACTS = {
     "mhe_mul": (0.041, 4 * WIDTH * HEAD + WIDTH * WIDTH - WIDTH * HEAD + 3 * HEADS * HEAD, 2 * HEAD),
     "collaborative": (0.008, 3 * WIDTH * WIDTH + 7 * WIDTH, 2 * WIDTH),
 }
+
+SCHEMES = list(FACTS)
 
 HOSTILE = "<script>alert(1)</script>&\"'><img src=http://127.0.0.1:9/x onerror=alert(2)> \x1b[2J %$_{}\\^~# ü"
 

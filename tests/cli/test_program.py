@@ -86,8 +86,6 @@ def test_unknown_flags_are_refused_with_the_nearest_name(verb, refused):
     ("train --text x --out y --scheme mla --kv-rank 4", "--kv-rank matters only to the scheme lrkv"),
     ("train --text x --out y --scheme lrkv --query-map complex", "--query-map matters only to the scheme shared_query"),
     ("train --text x --out y --scheme shared_query --query-rank 2", "query-rank is the rank of --query-map low_rank, not of full"),
-    ("train --text x --out y --scheme lrkv --d-model 64 --heads 4 --kv-rank 17", "kv-rank must be at most 16"),
-    ("train --text x --out y --scheme mla --rotary-head-width 4 --positions learned", "set --positions rotary"),
     ("train --text x --out y --layer-key-widths 8,16", "--layer-key-widths matters only to the scheme collaborative"),
     ("compare --text x --out y --schemes mha,mhe_add --mhe-mul-offset 0", "--mhe-mul-offset matters only to"),
     ("compare --text x --out y --schemes mha --sweep groups=1,2", "--sweep groups: groups matters only to the scheme gqa"),
@@ -117,6 +115,14 @@ def test_unknown_flags_are_refused_with_the_nearest_name(verb, refused):
 def test_options_that_change_nothing_are_refused(refused, words, says):
     message = refused(2, *words.split())
     assert says in message and "leave it out" in message
+
+
+@pytest.mark.parametrize("words, says", [
+    ("train --text x --out y --scheme lrkv --d-model 64 --heads 4 --kv-rank 17", "kv-rank must be at most 16"),
+    ("train --text x --out y --scheme mla --rotary-head-width 4 --positions learned", "set --positions rotary"),
+])  # fmt: skip
+def test_sizes_that_no_model_has_are_refused(refused, words, says):
+    assert says in refused(2, *words.split())
 
 
 @pytest.mark.parametrize("verb", ["train", "compare"])

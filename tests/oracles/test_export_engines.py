@@ -1,6 +1,8 @@
 """Tests `convert --to gguf` and `--to ctranslate2`: llama.cpp and CTranslate2 run decoders whose heads share."""
 
 import json
+import multiprocessing
+import os
 import urllib.request
 
 import pytest
@@ -44,8 +46,12 @@ def greedy(scores, written, of=None):
     return (best - scores.gather(1, torch.tensor(written)[:, None])[:, 0] < 1e-3).all()
 
 
+SERVERS = []  # they last as long as their process
+
+
 def llama_server(path):
-    xllamacpp = pytest.importorskip("xllamacpp")
+    import xllamacpp
+
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx = params.n_batch = SIZES["context"]
@@ -55,7 +61,27 @@ def llama_server(path):
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
     params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    return xllamacpp.Server(params)
+    SERVERS.append(xllamacpp.Server(params))
+    return SERVERS[-1]
+
+
+def apart(function, *arguments):
+    """Returns what the function returns, from a process that ends at once: llama.cpp's server sometimes waits for itself for
+    ever when it is taken down."""
+    pytest.importorskip("xllamacpp")
+    spawn = multiprocessing.get_context("spawn")
+    receiver, sender = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=send_and_end, args=(sender, function, arguments))
+    process.start()
+    sender.close()
+    found = receiver.recv()  # EOFError where the process failed; its message stands above
+    process.join()
+    return found
+
+
+def send_and_end(sender, function, arguments):
+    sender.send(function(*arguments))
+    os._exit(0)
 
 
 def llama_tokens(path, texts):
@@ -70,11 +96,16 @@ def llama_tokens(path, texts):
     return found
 
 
-def llama_answers(path):
-    """Returns the tokens that llama.cpp writes behind the prompt, and the log-probabilities of all tokens at each."""
+def llama_steps(path):
+    """Returns what llama.cpp tells of each token that it writes behind the prompt."""
     ask = {"prompt": PROMPT, "n_predict": NEW, "n_probs": SIZES["vocabulary"], "temperature": 0, "cache_prompt": False}
     ask["logit_bias"] = [[i, False] for i in range(SIZES["vocabulary"]) if i not in PRINTABLE]
-    steps = llama_server(path).handle_completions(ask)["choices"][0]["logprobs"]["content"]
+    return llama_server(path).handle_completions(ask)["choices"][0]["logprobs"]["content"]
+
+
+def llama_answers(path):
+    """Returns the tokens that llama.cpp writes behind the prompt, and the log-probabilities of all tokens at each."""
+    steps = apart(llama_steps, path)
     found = torch.full((len(steps), SIZES["vocabulary"]), -torch.inf)
     for row, step in zip(found, steps, strict=True):
         for one in step["top_logprobs"]:
@@ -126,7 +157,7 @@ def test_llama_cpp_cuts_text_as_headshare_does(run, tool, tmp_path, rule):
     tokenizer["begin-of-text"] = len(tokens) - 1
     (ours / "tokenizer.json").write_text(json.dumps(tokenizer))
     run("convert", ours, tmp_path / "out", "--to", "gguf")
-    found = llama_tokens(tmp_path / "out" / "model.gguf", CUT)
+    found = apart(llama_tokens, tmp_path / "out" / "model.gguf", CUT)
     assert found == [[len(tokens) - 1, *ids] for ids in encode(tool, ours / "tokenizer.json", CUT)]
 
 
@@ -151,7 +182,7 @@ def test_llama_cpp_merges_characters_as_headshare_does(run, tool, tmp_path, spac
     ours = write_decoder(tmp_path / "ours", "gqa", vocabulary=len(tokens) + 1, **LLAMA)
     (ours / "tokenizer.json").write_text(json.dumps(tokenizer))
     run("convert", ours, tmp_path / "out", "--to", "gguf")
-    found = llama_tokens(tmp_path / "out" / "model.gguf", TEXTS)
+    found = apart(llama_tokens, tmp_path / "out" / "model.gguf", TEXTS)
     assert found == [[1, *ids] for ids in encode(tool, ours / "tokenizer.json", TEXTS, "special")]
 
 

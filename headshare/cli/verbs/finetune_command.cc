@@ -111,19 +111,17 @@ Arguments arguments_of(FineTuneCommand& command) {
       "transformer on labelled images.");
   made.optional(
       "MODEL",
-      "an encoder: a checkpoint or run directory of `train --task mlm` or three-way, or an imported encoder; for "
-      "--images a vision transformer: of `train --task image`, or imported",
+      "a trained or imported encoder, or vision transformer for --images: a checkpoint or run directory",
       &command.model);
   made.groups(command.groups());
-  made.common({"task", "out", "images", "image-size", "data", "train", "validation", "test", "validation-fraction",
-               "epochs", "batch-size", "learning-rate", "seeds", "train-examples", "max-length", "keep-models",
-               "resume"});
+  made.common({"task", "out", "images", "data", "train", "validation-fraction", "epochs", "batch-size",
+               "learning-rate", "seeds", "train-examples", "max-length", "resume"});
   made.example("finetune encoder --task classify --train labelled.tsv --validation-fraction 0.2 --out tuned",
                "your own table with the columns text and label");
   made.example("finetune encoder --task cola --data glue/ --seeds 3 --out cola",
                "a task of GLUE, from the folder with all of them");
   made.example("finetune vit --images flowers --image-size 96 --learning-rate 1e-4,3e-4 --out flowers-vit",
-               "images in a folder for each class: a new head, positions interpolated to the size");
+               "images in a folder for each class, at another size");
   made.note(
       "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
       "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
