@@ -70,9 +70,8 @@ def trained(here, name, words, device):
 
 def compared(here, name, words, near):
     """Trains once on the device and once on the CPU."""
-    (there, why), (cpu, why_cpu) = (trained(here, name, words, device) for device in (here.device, "cpu"))
-    if here.device == "cpu":
-        (there, why) = trained(here, name + " again", words, "cpu")
+    there, why = trained(here, name, words, here.device)
+    cpu, why_cpu = trained(here, f"{name}, again" if here.device == "cpu" else name, words, "cpu")
     if there is None or cpu is None:
         return Row("losses", name, False, why or why_cpu)
     return judged(name, place.metrics(there), place.metrics(cpu), near)
