@@ -109,13 +109,12 @@ Arguments arguments_of(FineTuneCommand& command) {
       FineTuneCommand::kVerb,
       "Fine-tunes a trained encoder on labelled texts and scores it as the task's own scorer does, or a vision "
       "transformer on labelled images.");
-  made.optional(
-      "MODEL",
-      "a trained or imported encoder, or vision transformer for --images: a checkpoint or run directory",
-      &command.model);
+  made.optional("MODEL",
+                "a trained or imported encoder, or vision transformer for --images: a checkpoint or run directory",
+                &command.model);
   made.groups(command.groups());
-  made.common({"task", "out", "images", "data", "train", "validation-fraction", "epochs", "batch-size",
-               "learning-rate", "seeds", "train-examples", "max-length", "resume"});
+  made.common({"task", "out", "images", "data", "train", "validation-fraction", "epochs", "batch-size", "learning-rate",
+               "seeds", "train-examples", "max-length", "resume"});
   made.example("finetune encoder --task classify --train labelled.tsv --validation-fraction 0.2 --out tuned",
                "your own table with the columns text and label");
   made.example("finetune encoder --task cola --data glue/ --seeds 3 --out cola",
