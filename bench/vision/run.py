@@ -22,6 +22,7 @@ import sys
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1]), str(pathlib.Path(__file__).resolve().parent)]
 import common  # noqa: E402
 import classifying  # noqa: E402
+import results  # noqa: E402
 import step  # noqa: E402
 
 GRIDS = [dict(heads=[3, 12], lengths=197, tokens=32 * 197, masks="full", passes=["forward", "training"], dropout="0")]
@@ -41,13 +42,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the JSON file to write")
     parser.add_argument("--program", type=pathlib.Path, default=common.ROOT / "build/headshare")
-    parser.add_argument("--part", action="append", choices=PARTS, help="default: all")
+    parser.add_argument("--part", action="append", choices=PARTS, help="measure this part alone; other rows stay")
     parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="tiny models: shows that it works")
     arguments = parser.parse_args()
     program = arguments.program.resolve()
-    kept = common.Kept(arguments.out, program)
+    adding = bool(arguments.part or arguments.threads) and arguments.out.is_file()
+    kept = common.Kept(arguments.out, program, adding=adding)
     turns = 1 if arguments.quick else arguments.turns
     rows = []
     for threads in arguments.threads or (1, 2):
@@ -55,6 +57,8 @@ def main():
             print(f"{part}, {threads} thread{'s' * (threads > 1)}", flush=True)
             measure = PARTS[part]
             rows += kept.get([part, threads, turns], lambda: measure(program, arguments.quick, turns, threads))
+    if adding:
+        rows += results.rows_left(arguments.out, rows, kept.commit)
     common.write_results(arguments.out, program, rows)
     kept.forget()
 
