@@ -1,7 +1,7 @@
 """How much memory does a training step take at its peak?
 
 A GPT-2 (vocabulary 50257) and a BERT (30522) of 6 layers of 768, batch 4 x 512, trained for three steps in a process of
-its own by each contender. `step_bytes` is the process's highest resident memory less that of the same program training
+its own by each contender. `step_bytes` is the process's highest resident memory minus that of the same program training
 a model of almost no size: weights, gradients, optimizer and activations, without interpreters and libraries;
 `process_bytes` is all of it. Before a number counts, headshare's losses must be those of the plain formula of attention
 and every first loss that of a model that knows nothing, ln(vocabulary).

@@ -5,7 +5,7 @@ on the machine favours neither; with more, seconds of the clock.
 
 step: a training step of ViT-tiny (12 layers of 192, 3 heads, patches of 16 x 16, colour images of 224 x 224: 197 tokens)
   on 32 images, `headshare train` with the schemes mha and mhe_add against transformers' ViTForImageClassification with eager
-  attention, with sdpa and under torch.compile. `step_bytes` is the process's highest resident memory less that of the same
+  attention, with sdpa and under torch.compile. `step_bytes` is the process's highest resident memory minus that of the same
   program training a model of almost no size. Every first loss must be that of a model that knows nothing, and headshare's
   first steps must be those of the plain formula of attention.
 classifying: images a second of one random ViT-tiny, read by `headshare convert`, one image and 32 at once. Both programs

@@ -265,7 +265,7 @@ TEST(Identities, LrkvOfFullRankIsMha) {
   }
 }
 
-// What a head adds to keys and values of mhe_add is a residual that depends on no token.
+// A head of mhe_add adds a residual to keys and values that depends on no token.
 TEST(Identities, LrkvWithConstantResidualsHasTheKeysAndValuesOfMheAdd) {
   for (const int bits : {0, 1, 2, 3}) {
     AttentionOptions options = options_of("mhe_add");

@@ -89,7 +89,7 @@ class MultiHeadLatent : public Scheme {
     const int64_t compared = H() * (content_ + turned_width()), Q = own().query_latent.value_or(0);
     const int64_t queries = Q == 0 ? E() * compared : Q * (E() + compared);
     const int64_t rest = E() * (R_ + turned_width()) + R_ * H() * (content_ + D()) + H() * D() * E();
-    // What follows a norm absorbs its weights, and compressed queries are no more than those of full rank.
+    // Projections after a norm absorb its weights, and compressed queries are no more than those of full rank.
     return {.parameters = queries + Q + rest + R_,
             .effective = std::min(queries, E() * compared) + rest,
             .cache_elements = R_ + turned_width()};

@@ -1,4 +1,4 @@
-// What a card draws is drawn here on the CPU, and compared with the CPU's kernels bit for bit.
+// These tests draw a card's masks on the CPU, and compare them with the CPU's kernels bit for bit.
 #include "headshare/ops/drawn_mask.h"
 
 #include <ATen/ATen.h>

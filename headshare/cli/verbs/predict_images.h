@@ -24,7 +24,7 @@ struct LabelledImages {
   size_t unreadable = 0;  // and others, each named in a notice
 };
 
-// Labels the images, and shows how far it is. Throws Error for a model that tells no classes and paths without images,
+// Labels the images, and shows how far it is. Throws Error for a model without classes and for paths without images,
 // Interrupted when the user asks.
 LabelledImages predict_images(const ImagesToPredict& asked, c10::Device device);
 
