@@ -23,7 +23,7 @@ class ElShared : public Scheme {
   }
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor&) const override {
-    return output_->forward(gated(join_heads(heads), posed));
+    return project_heads(output_, heads, /*offset=*/{}, /*live=*/{}, posed);
   }
 
  protected:

@@ -35,7 +35,7 @@ HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory, Form) const {
 Tensor Gqa::merge(const Posed& posed, const Tensor& heads, const Tensor& live) const {
   Tensor bias = value_offset(value_);
   if (bias.defined()) bias = bias.repeat_interleave(H() / counts_.value, 0);
-  return output_->forward(gated(join_heads(add_value_offset(heads, bias, live)), posed));
+  return project_heads(output_, heads, bias, live, posed);
 }
 
 // Heads that read the same maps are one head, whose output maps add up. Where all heads compare the same, what they do

@@ -42,7 +42,7 @@ class LowRankKeyValue : public Scheme {
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
     const Tensor found = posed.form == Form::kFewQueries ? values_of_own_residual(heads) : heads;
-    return output_->forward(gated(join_heads(add_value_offset(found, offset(), live)), posed));
+    return project_heads(output_, found, offset(), live, posed);
   }
 
  protected:

@@ -29,7 +29,7 @@ HeadProblem Mha::pose(const Tensor& queries, const Memory& memory, Form) const {
 }
 
 Tensor Mha::merge(const Posed& posed, const Tensor& heads, const Tensor& live) const {
-  return output_->forward(gated(join_heads(add_value_offset(heads, value_offset(value_), live)), posed));
+  return project_heads(output_, heads, value_offset(value_), live, posed);
 }
 
 AttentionCost Mha::own_cost() const {

@@ -29,7 +29,7 @@ class MheAdd : public SingleHead {
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
     Tensor offset;  // [H, D]
     if (!options().sinks) offset = value_->bias.defined() ? value_embedding_ + value_->bias : value_embedding_;
-    return output_->forward(gated(join_heads(add_value_offset(heads, offset, live)), posed));
+    return project_heads(output_, heads, offset, live, posed);
   }
 
  protected:

@@ -30,7 +30,7 @@ class MheMul : public SingleHead {
     const Tensor scale = factor(value_embedding_);  // [H, 1, D]
     Tensor bias = value_offset(value_);
     if (bias.defined()) bias = bias * scale.squeeze(1);
-    return output_->forward(gated(join_heads(add_value_offset(heads * scale, bias, live)), posed));
+    return project_heads(output_, heads * scale, bias, live, posed);
   }
 
  protected:

@@ -61,7 +61,7 @@ class MultiHeadLatent : public Scheme {
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor&) const override {
     const bool is_latent = posed.form == Form::kFewQueries;  // heads are [B, H, T, R] then
     const Tensor found = is_latent ? heads.matmul(maps(value_).transpose(1, 2)) : heads;
-    return output_->forward(gated(join_heads(found), posed));
+    return project_heads(output_, found, /*offset=*/{}, /*live=*/{}, posed);
   }
 
  protected:

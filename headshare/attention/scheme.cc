@@ -6,6 +6,7 @@
 #include "headshare/attention/rotary.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/ops/made_again.h"
 
 namespace headshare {
 
@@ -125,12 +126,32 @@ Tensor Scheme::add_value_offset(const Tensor& heads, const Tensor& offset, const
   return heads + added * live.to(heads.scalar_type()).unsqueeze(1).unsqueeze(3);
 }
 
-Tensor Scheme::gated(const Tensor& joined, const Posed& posed) const {
+namespace {
+
+// Returns joined heads [B, T, H D] times the gate [B, T, H or H D], where there is one.
+Tensor gated(const Tensor& joined, const Tensor& gate) {
+  if (!gate.defined()) return joined;
+  if (gate.size(2) == joined.size(2)) return joined * gate;
+  return (joined.unflatten(2, {gate.size(2), -1}) * gate.unsqueeze(3)).flatten(2);
+}
+
+Tensor detached(const Tensor& x) { return x.defined() ? x.detach() : x; }
+
+}  // namespace
+
+Tensor Scheme::project_heads(const Linear& output, const Tensor& heads, const Tensor& offset, const Tensor& live,
+                             const Posed& posed) const {
   HS_DCHECK(posed.gate.defined() == is_gated(), "a problem is merged with the gate of its layer");
-  if (!is_gated()) return joined;
-  if (options_.gate == OutputGate::kElement) return joined * posed.gate;
-  const Tensor heads = joined.view({joined.size(0), joined.size(1), H(), D()});
-  return (heads * posed.gate.unsqueeze(3)).view(joined.sizes());
+  const auto read_of = [live](const Tensor& found, const Tensor& added, const Tensor& gate) {
+    return gated(join_heads(add_value_offset(found, added, live)), gate);
+  };
+  const Tensor read = read_of(heads, offset, posed.gate);
+  const Tensor projected = output->forward(read);
+  if (!offset.defined() && !is_gated()) return projected;  // it read the heads themselves, which attention keeps
+  const auto again = [read_of, kept = heads.detach(), added = detached(offset), gate = detached(posed.gate)] {
+    return read_of(kept, added, gate).contiguous();
+  };
+  return made_again(read, again, projected);
 }
 
 std::shared_ptr<Scheme> in_double(const Scheme& scheme) { return in_double(scheme, scheme.options()); }

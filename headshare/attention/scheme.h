@@ -115,8 +115,11 @@ class Scheme : public Layer {
   Tensor value_offset(const Linear& linear) const;
   // Returns heads [B, H, T, Dv] + offset [H or 1, Dv] at live queries; an undefined offset adds nothing.
   static Tensor add_value_offset(const Tensor& heads, const Tensor& offset, const Tensor& live);
-  // Multiplies joined heads [B, T, H D] by the gate of the problem, where there is one.
-  Tensor gated(const Tensor& joined, const Posed& posed) const;
+  // Returns the output projection of what the heads found: heads [B, H, T, D], plus an offset as above, times the gate
+  // of the problem, where there is one -> [B, T, E]. With gradients the offset and the gate keep no second copy of the
+  // heads.
+  Tensor project_heads(const Linear& output, const Tensor& heads, const Tensor& offset, const Tensor& live,
+                       const Posed& posed) const;
 
  private:
   AttentionOptions options_;

@@ -20,7 +20,7 @@ class Sha : public SingleHead {
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
     const Tensor found = add_value_offset(heads, value_offset(value_), live);
     if (outputs_differ() || found.size(1) > 1) {  // as many as O has blocks: nothing to fold
-      return output_->forward(gated(join_heads(found.expand({-1, H(), -1, -1})), posed));
+      return project_heads(output_, found.expand({-1, H(), -1, -1}), /*offset=*/{}, /*live=*/{}, posed);
     }
     const Tensor joined = join_heads(found);
     // Tiling one head is the same as adding up the blocks of O: [E, H D] -> [E, D].

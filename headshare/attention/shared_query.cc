@@ -33,7 +33,7 @@ class SharedQuery : public Scheme {
   }
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
-    return output_->forward(gated(join_heads(add_value_offset(heads, value_offset(value_), live)), posed));
+    return project_heads(output_, heads, value_offset(value_), live, posed);
   }
 
  protected:

@@ -21,7 +21,7 @@ class SharedKeyValue : public Scheme {
   }
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
-    return output_->forward(gated(join_heads(add_value_offset(heads, value_offset(key_value_), live)), posed));
+    return project_heads(output_, heads, value_offset(key_value_), live, posed);
   }
 
  protected:
@@ -60,7 +60,7 @@ class SharedQueryKey : public Scheme {
   }
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
-    return output_->forward(gated(join_heads(add_value_offset(heads, value_offset(value_), live)), posed));
+    return project_heads(output_, heads, value_offset(value_), live, posed);
   }
 
  protected:

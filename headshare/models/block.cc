@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/ops/made_again.h"
 
 namespace headshare {
 
@@ -26,8 +27,13 @@ BlockImpl::BlockImpl(const TransformerOptions& o, std::optional<AttentionOptions
   cross_residual_ = register_module("cross_attention_residual", std::make_shared<Layer>());
 }
 
-Tensor BlockImpl::normed_input(const Norm& norm, const Tensor& x) const {
-  return norms_ == NormPlacement::kAfter || norm == nullptr ? x : norm->forward(x);
+// A norm before a sub-layer is computed again for the gradient: it costs little, and would be kept as long as x.
+template <class SubLayer>
+Tensor BlockImpl::of_normed(const Norm& norm, const Tensor& x, const SubLayer& sub_layer) const {
+  if (norms_ == NormPlacement::kAfter || norm == nullptr) return sub_layer(x);
+  const Tensor normed = norm->forward(x);
+  return made_again(
+      normed, [norm, kept = x.detach()] { return norm->forward(kept); }, sub_layer(normed));
 }
 
 Tensor BlockImpl::residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const {
@@ -36,17 +42,19 @@ Tensor BlockImpl::residual(const Tensor& x, const Tensor& change, const Norm& no
 }
 
 Tensor BlockImpl::attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
-  return attention->self(normed_input(attention_norm_, x), mask, cache);
+  return of_normed(attention_norm_, x, [&](const Tensor& normed) { return attention->self(normed, mask, cache); });
 }
 
 Tensor BlockImpl::with_cross(const Tensor& x, const CrossInput& cross) const {
-  const Tensor change = cross_attention->cross(normed_input(cross_norm_, x), cross.memory,
-                                               {.visible_keys = cross.visible_keys}, cross.cache);
+  const Tensor change = of_normed(cross_norm_, x, [&](const Tensor& normed) {
+    return cross_attention->cross(normed, cross.memory, {.visible_keys = cross.visible_keys}, cross.cache);
+  });
   return residual(x, change, cross_norm_, *cross_residual_);
 }
 
 Tensor BlockImpl::with_feed_forward(const Tensor& x) const {
-  const Tensor change = feed_forward_->forward(normed_input(feed_forward_norm_, x));
+  const Tensor change =
+      of_normed(feed_forward_norm_, x, [&](const Tensor& normed) { return feed_forward_->forward(normed); });
   return residual(x, change, feed_forward_norm_, *feed_forward_residual_);
 }
 

@@ -49,7 +49,8 @@ class BlockImpl : public Layer {
   Tensor attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const;
   Tensor with_cross(const Tensor& x, const CrossInput& cross) const;
   Tensor with_feed_forward(const Tensor& x) const;
-  Tensor normed_input(const Norm& norm, const Tensor& x) const;
+  template <class SubLayer>
+  Tensor of_normed(const Norm& norm, const Tensor& x, const SubLayer& sub_layer) const;
   // Adds `change` to the residual stream: x + dropout(change), normed where norms stand after.
   Tensor residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const;
 

@@ -2,14 +2,19 @@
 
 #include <ATen/ATen.h>
 
-#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace headshare {
 
-ImageTensors image_tensors(const ImageBatch& batch, const VisionOptions& model, c10::Device device) {
+ImageTensors image_tensors(ImageBatch batch, const VisionOptions& model, c10::Device device) {
   const auto rows = static_cast<int64_t>(batch.labels.size());
-  const Tensor pixels = at::empty({rows, model.channels, model.image_size, model.image_size}, at::kFloat);
-  std::memcpy(pixels.mutable_data_ptr<float>(), batch.pixels.data(), batch.pixels.size() * sizeof(float));
+  const std::vector<int64_t> sizes = {rows, model.channels, model.image_size, model.image_size};
+  // The tensor owns the numbers: large images are not held twice.
+  auto owned = std::make_shared<std::vector<float>>(std::move(batch.pixels));
+  const Tensor pixels = at::from_blob(
+      owned->data(), sizes, [owned](void*) {}, at::kFloat);
   ImageTensors made{
       .pixels = pixels.to(device), .labels = at::tensor(batch.labels, at::kLong).to(device), .share = batch.share};
   if (!batch.mixed_labels.empty()) made.mixed_labels = at::tensor(batch.mixed_labels, at::kLong).to(device);

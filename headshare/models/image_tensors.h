@@ -13,7 +13,8 @@ struct ImageTensors {
   double share = 1;          // of `labels`
 };
 
-ImageTensors image_tensors(const ImageBatch& batch, const VisionOptions& model, c10::Device device);
+// Takes the batch over; its pixels must be as many as images of the model's size have.
+ImageTensors image_tensors(ImageBatch batch, const VisionOptions& model, c10::Device device);
 
 // Returns how the model's pixels become numbers.
 PixelScale scale_of(const VisionOptions& model);

@@ -16,10 +16,10 @@ constexpr size_t kLeastBytes = size_t{1} << 18;
 
 constexpr size_t kHugePage = size_t{1} << 21;
 
-// Rounds sizes up to steps of an eighth of a power of two, whole pages: tensors of about the same size share blocks.
-// Pages that a tensor does not touch take no memory.
+// Rounds sizes up to steps of a thirty-second of a power of two, whole pages: tensors of about the same size share
+// blocks. Pages that a tensor does not touch take no memory.
 size_t rounded(size_t bytes) {
-  const size_t step = std::max<size_t>(std::bit_floor(bytes) / 8, 4096);
+  const size_t step = std::max<size_t>(std::bit_floor(bytes) / 32, 4096);
   return (bytes + step - 1) / step * step;
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/ops/made_again.h"
 
 namespace headshare {
 
@@ -19,7 +20,9 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(int64_t channels, int64_t patch_size, int
       projection_(register_module("projection", Linear(channels * patch_size * patch_size, width, Bias::kYes, init))) {}
 
 Tensor PatchEmbeddingImpl::forward(const Tensor& pixels) const {
-  return projection_->forward(patches_of(pixels, patch_size_));
+  const Tensor patches = patches_of(pixels, patch_size_);
+  return made_again(
+      patches, [pixels, P = patch_size_] { return patches_of(pixels, P); }, projection_->forward(patches));
 }
 
 }  // namespace headshare

@@ -51,7 +51,8 @@ int64_t ImageTask::draw(int64_t micro_batches) {
 }
 
 Tensor ImageTask::loss_sum(int64_t index) {
-  const ImageTensors images = image_tensors(drawn_.at(static_cast<size_t>(index)), model_->options(), model_->device());
+  const ImageTensors images =
+      image_tensors(std::move(drawn_.at(static_cast<size_t>(index))), model_->options(), model_->device());
   const Tensor scores = model_->scores(images.pixels);
   if (smoothing_ > 0) plain_ = mixed_loss(scores.detach(), images, 0).item<double>();
   return mixed_loss(scores, images, smoothing_);

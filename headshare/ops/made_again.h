@@ -1,0 +1,18 @@
+// A value that is cheap to compute need not be kept for the backward pass, not even where several operations saved it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+namespace headshare {
+
+using at::Tensor;
+
+// Returns `result`, which was computed from `value` alone of what depends on it: from now on `value` has no memory, and
+// nothing may read it, until the backward pass reaches `result`. Then make() is called, without gradients and in the
+// precision of now, and `value` gets the memory of what it returns, which must be the same bits at once. Where no
+// operation saved `value`, or without gradient mode, nothing happens.
+Tensor made_again(const Tensor& value, std::function<Tensor()> make, const Tensor& result);
+
+}  // namespace headshare
