@@ -22,7 +22,7 @@ def part(name):
     named = {STEP: [], CLASSIFYING: [], None: []}
     for row in rows_of(results):
         named[row["name"] if row["name"] in named else None].append(row)
-    return results, named[name]
+    return results, sorted(named[name], key=lambda row: row["threads"])
 
 
 def contender_name(row):
@@ -72,7 +72,7 @@ def vision_classifying():
         for row in found
     ]
     note = (
-        f"ViT-tiny with random weights, float32; all have the same loss. {timed(found).capitalize()}, medians of {found[0]['repetitions']} "
+        f"ViT-tiny with random weights, float32; all have the same loss. {timed(found)[0].upper()}{timed(found)[1:]}, medians of {found[0]['repetitions']} "
         f"turns. transformers {results['environment']['transformers']}; {versions(results)}."
     )
     headings = ["threads", "images at once", "program", "images/s", *(f"x {name}" for name in OTHERS.values())]
