@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/ops/made_again.h"
+#include "headshare/ops/precision.h"
 
 namespace headshare {
 
@@ -27,13 +28,16 @@ BlockImpl::BlockImpl(const TransformerOptions& o, std::optional<AttentionOptions
   cross_residual_ = register_module("cross_attention_residual", std::make_shared<Layer>());
 }
 
-// A norm before a sub-layer is computed again for the gradient: it costs little, and would be kept as long as x.
+// Each projection that reads x would convert it for itself where products are bfloat16. A norm before a sub-layer is
+// computed again for the gradient: it costs little, and would be kept as long as x.
 template <class SubLayer>
 Tensor BlockImpl::of_normed(const Norm& norm, const Tensor& x, const SubLayer& sub_layer) const {
-  if (norms_ == NormPlacement::kAfter || norm == nullptr) return sub_layer(x);
-  const Tensor normed = norm->forward(x);
+  const at::ScalarType type = product_type(x);
+  if (norms_ == NormPlacement::kAfter || norm == nullptr) return sub_layer(x.to(type));
+  const auto read_of = [norm, type](const Tensor& from) { return norm->forward(from).to(type); };
+  const Tensor read = read_of(x);
   return made_again(
-      normed, [norm, kept = x.detach()] { return norm->forward(kept); }, sub_layer(normed));
+      read, [read_of, kept = x.detach()] { return read_of(kept); }, sub_layer(read));
 }
 
 Tensor BlockImpl::residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const {

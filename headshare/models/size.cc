@@ -44,17 +44,16 @@ AttentionWidths attention_widths(const AttentionOptions& options, int64_t length
           .heads = static_cast<double>(problem.heads * problem.value.size(3))};
 }
 
-// Returns the bytes kept for the backward pass for each token of one block: two residual sums, always float32,
-// and where norms come after them their outputs (a norm before a sub-layer is made again); the input and output of
-// attention (at least four projections) and the feed-forward sub-layer, in bfloat16 before its activation and after. In
-// bfloat16 each of the three projections that read one norm's output converts and keeps its own copy, and nothing keeps
-// that output; where products widen it is a little less.
+// Returns the bytes kept for the backward pass for each token of one block: two residual sums, always float32, and
+// where norms come after them what sub-layers read of their outputs (a norm before a sub-layer is made again); the
+// input and output of attention (at least four projections) and the feed-forward sub-layer, in bfloat16 before its
+// activation and after.
 double kept_per_token(const TransformerOptions& o, const AttentionWidths& widths, bool bf16) {
   const auto E = static_cast<double>(o.attention.d_model);
-  const double sums = o.norms == NormPlacement::kAfter && !bf16 ? 4 * E : 2 * E;
+  const double read = o.norms == NormPlacement::kAfter ? 2 * E : 0;
   const double attention = std::max(4 * widths.usual, widths.query + widths.key + widths.value + widths.heads);
   const double inside = attention + feed_forward_values(o, bf16).kept;
-  return kFloatBytes * sums + (bf16 ? kHalfBytes * (4 * E + inside) : kFloatBytes * inside);
+  return kFloatBytes * 2 * E + (bf16 ? kHalfBytes : kFloatBytes) * (read + inside);
 }
 
 // Counts values: logits of a chunk of tokens and their log-softmax, hidden states with their gradient, where the

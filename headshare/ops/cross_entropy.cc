@@ -43,12 +43,6 @@ struct Teaching {
   explicit operator bool() const { return rows.hidden.defined(); }
 };
 
-at::ScalarType product_type(const Tensor& hidden) {
-  const auto device = hidden.device().type();
-  if (!at::autocast::is_autocast_enabled(device)) return hidden.scalar_type();
-  return widens_products(hidden.device()) ? at::kFloat : at::autocast::get_autocast_dtype(device);
-}
-
 at::ScalarType sum_type(at::ScalarType products) {
   return products == at::kBFloat16 || products == at::kHalf ? at::kFloat : products;
 }

@@ -37,7 +37,7 @@ RmsNormGradients rms_norm_backward(const Tensor& x, const Tensor& weight, const 
 // from p, the key and the number of values alone, so that the backward pass is the same function of the gradient.
 Tensor dropout_pass(const Tensor& x, double p, uint64_t key);
 
-// How a linear map is computed besides its tensors.
+// LinearCall says how a linear map is computed, besides its tensors.
 struct LinearCall {
   std::optional<GeluForm> form = {};  // of gelu(x) instead of x
   at::ScalarType type = at::kFloat;   // of y

@@ -103,6 +103,12 @@ std::optional<bool>& forced() {
 
 bool widens_products(c10::Device device) { return device.is_cpu() && forced().value_or(!gains_from_bf16(device)); }
 
+at::ScalarType product_type(const at::Tensor& x) {
+  const auto device = x.device().type();
+  if (!at::autocast::is_autocast_enabled(device)) return x.scalar_type();
+  return widens_products(x.device()) ? at::kFloat : at::autocast::get_autocast_dtype(device);
+}
+
 void force_widened_products(std::optional<bool> widened) { forced() = widened; }
 
 void check_bf16(Precision wanted, const GraphicsCard& card) {

@@ -1,6 +1,7 @@
 // Decides in which number format the products of a training step are computed.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
@@ -40,6 +41,9 @@ bool gains_from_bf16x3(const std::string& cpuinfo);
 // Tells whether products of bfloat16 tensors on `device` are computed in float32 because it has no faster ones; what is
 // kept stays bfloat16.
 bool widens_products(c10::Device device);
+
+// Returns the type that products of x are computed in now: x's own unless this thread computes in bfloat16.
+at::ScalarType product_type(const at::Tensor& x);
 
 // Sets, for tests, what widens_products() says of the CPU from now on; with std::nullopt what the processor says.
 void force_widened_products(std::optional<bool> widened);

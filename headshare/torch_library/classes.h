@@ -1,4 +1,4 @@
-// What the library registers with torch, class by class.
+// The library registers these classes with torch.
 #pragma once
 
 #include <torch/library.h>

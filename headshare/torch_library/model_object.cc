@@ -16,7 +16,7 @@ namespace {
 using Inputs = c10::Dict<std::string, Tensor>;
 using Handles = std::vector<c10::intrusive_ptr<TokenizerObject>>;
 
-// What the models are asked for, with the inputs that an answer takes. Optional ones may be missing.
+// Models are asked for these, with the inputs that an answer takes. Optional ones may be missing.
 struct Question {
   std::string what;  // "hidden", "logits", "loss", "scores", "pooled"
   Inputs inputs;

@@ -10,7 +10,7 @@ namespace headshare {
 
 // Each is a file, "-" for standard input, or a directory, which stands for the files directly in it: a model, a
 // tokenizer's folder. For a directory of texts, which are read at any depth, data/text/text_source.h lists the files.
-// What does not exist, and "", counts for nothing.
+// A path that does not exist, and "", counts for nothing.
 using InputPaths = std::vector<std::string>;
 
 // Tells whether `file` is one of the files that are read, under whatever name.

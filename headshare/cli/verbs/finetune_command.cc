@@ -192,7 +192,7 @@ void check_one_task(const FineTuneCommand& command, const std::vector<std::strin
            "names ", tasks.size(), ": ", list_text(tasks), "; fine-tune on each of them with a teacher of its own");
 }
 
-// How far the whole grid is.
+// FineTuningProgress shows how far the whole grid is.
 class FineTuningProgress : public FineTuneObserver {
  public:
   explicit FineTuningProgress(int64_t models) : models_(models) {}

@@ -52,7 +52,7 @@ struct LineQueueCallbacks {
 // So a full input is translated in large sorted batches, and a slow one line by line. Every line gives exactly n_best
 // lines of output, in the order of the input; they are written as soon as all earlier lines are.
 //
-// What a callback throws passes through. The queue then must not be used again; all that was written is right.
+// Exceptions of a callback pass through. The queue then must not be used again; all that was written is right.
 class LineQueue {
  public:
   // Throws Error for options out of range.

@@ -27,8 +27,8 @@ std::string tasks_csv(const std::vector<Results>& all);
 
 // Returns tables for \input between paragraphs, with the packages booktabs and graphicx: floats with a caption and a
 // label ("tab:offsets"; a second comparison of that name has "tab:offsets-2"). Footnotes stand as comments above them.
-// What a name holds beside letters is escaped. The benchmarks among them come first, side by side as the MHE paper has
-// them.
+// Characters of a name that are no letters are escaped. The benchmarks among them come first, side by side as the MHE
+// paper has them.
 std::string latex_tables(const std::vector<Results>& all);
 
 }  // namespace headshare

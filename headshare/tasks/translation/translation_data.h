@@ -30,7 +30,7 @@ struct TranslationData {
   std::string fingerprint() const;  // of all parts as models read them
 };
 
-// What is judged is judged whole: the loss leaves out only pairs that are longer than the model's positions (`longest`;
+// Pairs that are judged are judged whole: the loss leaves out only pairs that are longer than the model's positions (`longest`;
 // a notice begins with `what`), and translations leave out none. Empty where no files are given.
 TranslationPart judged_part(const char* what, const PairFiles& files, const PairOptions& options,
                             const TokenizerPair& tokenizers, std::optional<int64_t> longest);

@@ -48,7 +48,7 @@ json bert_template(const WordPieceDefinition& definition) {
   return {{"type", "TemplateProcessing"}, {"single", first}, {"pair", both}, {"special_tokens", tokens}};
 }
 
-// What is put around a text is the task's affair, and is BERT's: other forms are refused.
+// The task puts [CLS] and [SEP] around a text, as BERT does: files that ask for anything else are refused.
 void check_post_processor(const json& object, const WordPieceDefinition& definition, const std::string& where) {
   const json& part = optional_member(object, "post_processor");
   if (part.is_null()) return;

@@ -1,0 +1,128 @@
+"""Makes the tables of docs/results/heads.md: what heads make of one query, and add to one key (docs/design/074)."""
+
+import statistics
+
+import judging
+from table_parts import ARROWS, SMALLEST_ACCURACY, load, table, with_deviation, with_interval
+
+# The comparisons of the curve, by what a column calls them.
+LINES = {
+    "curve-joint-rotary": "joint-recall, rotary",
+    "curve-offsets-rotary": "offsets, rotary",
+    "curve-k-gram-rotary": "k-gram, rotary",
+    "curve-joint": "joint-recall, learned",
+    "curve-offsets": "offsets, learned",
+}
+GATED = {"curve-joint-rotary": "curve-joint-gate", "curve-offsets-rotary": "curve-offsets-gate"}
+QUERY_SIDE = ("sq_bias", "sq_diagonal", "sq_complex", "sq_blocks", "sq_rank_1", "sq_rank_4", "sq_full")
+KEY_SIDE = ("lrkv_1", "lrkv_4", "lrkv_8")
+ORDER = ("sha", *QUERY_SIDE, "mqa", "mhe_add", "mhe_mul", *KEY_SIDE, "gqa", "mha", "no_positions")
+# These differences were expected to say something: the first variant minus the second.
+EXPECTED = (
+    ("curve-offsets-rotary", "sq_complex", "sq_diagonal"),
+    ("curve-joint-rotary", "mha", "mqa"),
+    ("curve-joint-rotary", "mqa", "mhe_mul"),
+    ("curve-joint-rotary", "mhe_mul", "mhe_add"),
+    ("curve-joint-rotary", "mhe_add", "sha"),
+    ("curve-joint-rotary", "lrkv_1", "mha"),
+    ("curve-offsets-rotary", "lrkv_1", "mha"),
+    ("curve-joint-rotary", "sq_bias", "sha"),
+    ("curve-offsets-rotary", "sq_bias", "sha"),
+    ("curve-offsets", "sq_bias", "sha"),
+    ("curve-offsets-rotary", "sq_full", "sq_complex"),
+    ("curve-joint-rotary", "sq_full", "mqa"),
+    ("curve-offsets-rotary", "sq_full", "mqa"),
+)
+
+
+def finished(names):
+    return {name: results for name in names if (results := load(name))}
+
+
+def by_seed(results):
+    """Returns {variant: {seed: accuracy}}, each at the rate that validation chose."""
+    chosen = {row["variant"]: row["setting"] for row in results["rows"]}
+    found = {}
+    for cell in results["cells"]:
+        if cell["setting"] == chosen[cell["variant"]]:
+            found.setdefault(cell["variant"], {})[cell["seed"]] = cell["quality"]
+    return found
+
+
+def own_parameters(results):
+    """Returns {variant: attention parameters beyond those of one head for all}."""
+    rows = {row["variant"]: row for row in results["rows"]}
+    return {name: row["attention_parameters"] - rows["sha"]["attention_parameters"] for name, row in rows.items()}
+
+
+def heads_curve():
+    """Tabulates accuracy by point and task. Holm's correction is over the whole table."""
+    found = finished(LINES)
+    if not found:
+        return "Not measured yet."
+    arrows = judging.arrows({name: judging.differences(results) for name, results in found.items()}, SMALLEST_ACCURACY)
+    first = next(iter(found.values()))
+    rows, own = {name: {row["variant"]: row for row in results["rows"]} for name, results in found.items()}, own_parameters(first)
+    body = []
+    for variant in ORDER:
+        if variant not in own:
+            continue
+        cells = [
+            with_deviation(rows[name][variant]["quality"], 3) + ARROWS[arrows.get((name, variant), 0)] if variant in rows[name] else "-"
+            for name in found
+        ]
+        cache = next(iter(rows.values()))[variant]["cache_elements_per_token"]
+        body.append([f"`{variant}`", f"{own[variant]:,}", f"{cache:,}", *cells])
+    seeds = next(iter(rows.values()))["mha"]["quality"]["count"]
+    width = first["options"]["d-model"]
+    heads = first["options"]["heads"]
+    note = (
+        f"Mean accuracy ± deviation over {seeds} seeds; ↓ is significantly worse than mha, ↑ better. Parameters are those of attention beyond "
+        f"sha's, and caches elements a token, both with {heads} heads of {width // heads} in {first['options']['layers']} layer"
+        f"{'s' * (first['options']['layers'] > 1)} of {width}."
+    )
+    return table(["point", "parameters", "cache", *(LINES[name] for name in found)], body) + "\n\n" + note
+
+
+def heads_expected():
+    """Tabulates the differences that were predicted, with intervals that hold for all of them together."""
+    found = {name: by_seed(results) for name, results in finished(LINES).items()}
+    asked = [one for one in EXPECTED if one[0] in found]
+    if not asked:
+        return "Not measured yet."
+    body = []
+    for name, ours, theirs in asked:
+        pairs = found[name]
+        values = [value - pairs[theirs][seed] for seed, value in pairs[ours].items()]
+        half = judging.student_t(len(values) - 1, 1 - (1 - judging.CONFIDENCE) / 2 / len(EXPECTED)) * statistics.stdev(values)
+        half /= len(values) ** 0.5
+        center = statistics.fmean(values)
+        body.append([LINES[name], f"`{ours}` - `{theirs}`", with_interval(judging.Difference(center, (center - half, center + half)), 3)])
+    note = f"Paired by seed; Student's intervals, with Bonferroni's correction for {len(EXPECTED)} differences."
+    return table(["task, positions", "difference", "accuracy"], body) + "\n\n" + note
+
+
+def heads_gate():
+    """Tabulates what a gate for each element changes, and how far points lie apart with it and without."""
+    pairs = {name: gate for name, gate in GATED.items() if load(name) and load(gate)}
+    if not pairs:
+        return "Not measured yet."
+    judged, means = {}, {}
+    for name, gate in pairs.items():
+        plain, gated = by_seed(load(name)), by_seed(load(gate))
+        judged[name] = judging.judge({one: [gated[one][seed] - value for seed, value in plain[one].items()] for one in ORDER if one in plain})
+        means[name] = {one: (statistics.fmean(plain[one].values()), statistics.fmean(gated[one].values())) for one in plain}
+    arrows = judging.arrows(judged, SMALLEST_ACCURACY)
+    body = []
+    for one in ORDER:
+        cells = []
+        for name in pairs:
+            plain, gated = means[name][one]
+            cells += [f"{plain:.3f}", f"{gated:.3f}", with_interval(judged[name][one], 3, ARROWS[arrows.get((name, one), 0)])]
+        body.append([f"`{one}`", *cells])
+    headings = [words for name in pairs for words in (LINES[name], "with a gate", "difference")]
+    note = "Differences are paired by seed; ↓ and ↑ after Holm's correction over the table. Each side chose its own rate."
+    return table(["point", *headings], body) + "\n\n" + note
+
+
+TABLES = {table.__name__: table for table in (heads_curve, heads_expected, heads_gate)}
