@@ -30,8 +30,8 @@ struct TranslationData {
   std::string fingerprint() const;  // of all parts as models read them
 };
 
-// Pairs that are judged are judged whole: the loss leaves out only pairs that are longer than the model's positions (`longest`;
-// a notice begins with `what`), and translations leave out none. Empty where no files are given.
+// Pairs that are judged are judged whole: the loss leaves out only pairs that are longer than the model's positions
+// (`longest`; a notice begins with `what`), and translations leave out none. Empty where no files are given.
 TranslationPart judged_part(const char* what, const PairFiles& files, const PairOptions& options,
                             const TokenizerPair& tokenizers, std::optional<int64_t> longest);
 
