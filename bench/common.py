@@ -29,7 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 
-def arguments_of(description, threads=(1, 2), grids=0):
+def arguments_of(description, threads=(1, 2), grids=0, anchors=False):
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the JSON file to write")
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/headshare")
@@ -38,6 +38,10 @@ def arguments_of(description, threads=(1, 2), grids=0):
     if grids:
         parser.add_argument(
             "--part", type=int, action="append", choices=range(1, grids + 1), help="measure this grid alone; other rows stay"
+        )
+    if anchors:
+        parser.add_argument(
+            "--anchors", action="store_true", help="the cases that Python's contenders are timed on, for a file of their own"
         )
     arguments = parser.parse_args()
     arguments.threads = arguments.threads or list(threads)
@@ -70,7 +74,8 @@ def program_rows(program, question, threads, *flags):
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}")
-    machine = ("instructions", "processor", "torch", "headshare", "commit")  # stands in the environment once
+    # The environment says this once; benchmarks compute on the CPU.
+    machine = ("instructions", "processor", "torch", "headshare", "commit", "device")
     return [{key: value for key, value in row.items() if key not in machine} for row in json.loads(done.stdout)]
 
 
@@ -207,20 +212,27 @@ def python_rows_here(cases, threads):
     return rows
 
 
+def memory_heads(case):
+    """Returns how many heads of keys a case has; gqa's bench/decode tells, which knows the cache."""
+    return case.get("memory_heads") or (1 if case["scheme"] in ("mqa", "mhe_add", "mhe_mul") else case["heads"])
+
+
 def case_tensors(case, uniform=False):
-    """Returns leaves [B, H, length, width], heads side by side as projections leave them; and heads' gradients."""
+    """Returns leaves [B, H, length, width], heads side by side as projections leave them, or one after the other where
+    one query reads them from a cache; and heads' gradients."""
     import torch
 
     torch.manual_seed(0)
     dtype = dict(fp32=torch.float32, bf16=torch.bfloat16)[case["precision"]]
     batch, heads, width = case["batch_size"], case["heads"], case["head_width"]
     key_width = case.get("key_width", width)
-    shared = 1 if case["scheme"] in ("mqa", "mhe_add", "mhe_mul") else heads
+    shared = memory_heads(case)
 
     def leaf(length, own, wide, value):
         shape = (batch, length, own, wide)
         flat = torch.full(shape, float(value)) if uniform else torch.randn(shape)
-        return flat.to(dtype).transpose(1, 2).requires_grad_()
+        heads = flat.to(dtype).transpose(1, 2)
+        return (heads.contiguous() if case["queries"] == 1 else heads).requires_grad_()
 
     query, key = leaf(case["queries"], heads, key_width, 0), leaf(case["keys"], shared, key_width, 0)
     value, gradient = leaf(case["keys"], shared, width, 1), leaf(case["queries"], heads, width, 1)
@@ -269,10 +281,12 @@ def expected(case, leaves, gradient, rows, dtype):
     import torch
 
     query, key, value = (x.detach()[-1:].to(dtype).requires_grad_() for x in leaves)
-    scores = query[:, :, rows] @ key.transpose(2, 3) * case["head_width"] ** -0.5
+    own_key, own_value = (x.repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value))
+    scores = query[:, :, rows] @ own_key.transpose(2, 3) * case["head_width"] ** -0.5
     if case["causal"]:
-        scores = scores.masked_fill(torch.arange(case["keys"]) > rows[:, None], -torch.inf)
-    heads = scores.softmax(-1) @ value
+        last = rows[:, None] + case["keys"] - case["queries"]  # that a query sees
+        scores = scores.masked_fill(torch.arange(case["keys"]) > last, -torch.inf)
+    heads = scores.softmax(-1) @ own_value
     return heads, torch.autograd.grad(heads, (query, key, value), gradient[-1:, :, rows].to(dtype))
 
 
@@ -355,15 +369,27 @@ def in_python(row, quick):
     return quick or (row["heads"] == 12 and row["queries"] >= 512 and row["scheme"] in ("mha", "mqa"))
 
 
-def measure_attention(description, grids, quick):
+def kept_python_rows(kept, cases, threads):
+    """Times Python's contenders on each case in a process of its own: an interruption costs one case."""
+    rows = []
+    for case in cases:
+        rows += kept.get([threads, "python", case["name"]], lambda: python_rows([case], threads))
+    return rows
+
+
+def measure_attention(description, grids, quick, anchors=None):
     """Does a benchmark's whole work: the program's rows over its grids, and Python's contenders on the common
-    shapes."""
-    arguments = arguments_of(description, grids=len(grids))
+    shapes; with --anchors the grids `anchors` in their place."""
+    arguments = arguments_of(description, grids=len(grids), anchors=anchors is not None)
     kept = Kept(arguments.out, arguments.program, adding=bool(arguments.part))
+    if arguments.quick:
+        grids = quick
+    elif anchors is not None and arguments.anchors:
+        grids = anchors
     rows = []
     for threads in arguments.threads:
         mine = []
-        for number, grid in enumerate(quick if arguments.quick else grids, 1):
+        for number, grid in enumerate(grids, 1):
             if arguments.part and number not in arguments.part:
                 continue
             flags = flags_of(grid)
@@ -371,8 +397,8 @@ def measure_attention(description, grids, quick):
                 [threads, *flags], lambda: program_rows(arguments.program, "attention", threads, *flags)
             )
         cases = [row for row in mine if in_python(row, arguments.quick)]
-        rows += mine + kept.get([threads, "python", arguments.part], lambda: python_rows(cases, threads))
-    if arguments.part:
+        rows += mine + kept_python_rows(kept, cases, threads)
+    if arguments.part and arguments.out.is_file():
         rows += results.rows_left(arguments.out, rows, kept.commit)
     # Rows of a case stand together.
     rows.sort(key=lambda row: [str(row.get(key)) for key in results.CASE])

@@ -38,6 +38,29 @@ def attention(what, bound, length, training=False, causal=False, dropout=0, prec
     return Target(what, bound, f"attention_{pass_}", settings)
 
 
+def ratio_to(contender, row, rows):
+    """Returns how many times as fast as a contender that runs in Python a row of ours is: both stand beside torch's own
+    attention in their process. None where the contender was not measured on the case."""
+    for other in rows:
+        if other["contender"] == contender and results.case_of(other) == results.case_of(row):
+            return row["ratio_to_torch_sdpa"] / other["ratio_to_torch_sdpa"]
+    return None
+
+
+def versus(contender):
+    """Returns a function that judges headshare's rows against those of a contender among them."""
+
+    def found(rows):
+        return [(ratio_to(contender, row, rows), describe(row)) for row in rows if row["contender"] == "headshare"]
+
+    return found
+
+
+def anchored(what, contender, question, precision="fp32", **where):
+    settings = dict(contender=("headshare", contender), threads=(1, 2), heads=12, head_width=64, precision=precision, **where)
+    return Target(what, 1, question, settings, of=versus(contender))
+
+
 def growth_of_memory(rows):
     """Returns peak bytes at T 2048 over T 512, with as many tokens: 1 when memory is O(T), 4 when a matrix is kept."""
     by_length = {}
@@ -125,6 +148,8 @@ def decomposing_trained(what, bound, contender, field):
 COLLABORATIVE = dict(scheme="collaborative", training=True)
 DECODE = dict(contender="headshare", threads=(1, 2), scheme=SHARING, heads=12, keys=8192, batch_size=8)
 ANY = (512, 1024, 2048)
+CACHES = dict(scheme=("mha", "gqa", "mqa"), keys=8192, batch_size=8)
+ANCHORED = dict(scheme=("mha", "mqa"), queries=ANY, causal=(False, True), dropout=0)
 PLAIN_SCHEMES = ("mha", "mqa", "mhe_add", "mhe_mul")
 SCHEMES = (*PLAIN_SCHEMES, "gqa", "collaborative", "sha", "skv", "el_shared")
 # Its heads are as wide as the model, so that a case takes as long as twelve: it has fewer.
@@ -162,6 +187,12 @@ TARGETS = [
     attention("bf16 forward + backward, MHE-ADD", 2.5, ANY, training=True, precision="bf16", scheme="mhe_add"),
     Target("decode against MHA", 6, "decode", DECODE, "ratio_to_mha"),
     Target("decode, cache smaller than MHA's", 12, "decode", DECODE, "cache_ratio_to_mha"),
+    Target("decode, shared keys, per cent of STREAM", 80, "decode", DECODE, "percent_of_stream"),
+    Target("decode, MLA's bytes of cache a second over mqa's", 1, "decode", dict(DECODE, scheme="mla"), "byte_ratio_to_mqa"),
+    anchored("decode against compiled flex_attention", "python_torch_flex", "decode", **CACHES),
+    anchored("decode against ONNX Runtime", "python_onnxruntime", "decode", **CACHES),
+    anchored("forward against compiled flex_attention", "python_torch_flex", "attention_anchors", **ANCHORED),
+    anchored("forward against ONNX Runtime", "python_onnxruntime", "attention_anchors", **ANCHORED),
     step("training step, MHA against transformers eager", 1.35, "mha", "transformers_eager"),
     step("the same, dropout 0.1", 1.5, "mha", "transformers_eager", dropout=0.1),
     step("training step, MHE-ADD against transformers eager", 1.6, "mhe_add", "transformers_eager"),

@@ -1,9 +1,7 @@
 """Makes tables of docs/results/: how fast attention is, with many queries and with one, and what limits it."""
 
-from speed_parts import measured_on, ours, rows_of, versions
-from table_parts import table, tables_of_files
-
-
+from speed_parts import measured_on, ours, rows_of, targets, versions
+from table_parts import load_result, table, tables_of_files
 
 SCHEMES = ("mha", "gqa", "mqa", "mhe_add", "mhe_mul", "collaborative")
 # These are number of heads, head width and length of shapes without a target: wide heads, few heads, short texts, odd
@@ -23,6 +21,18 @@ def slower_cases(*files):
     return f"{len(lost)} of the {len(rows)} measured cases are below 0.95; the worst is {ratio:.2f}: {name}, {threads} thread{plural}."
 
 
+def with_share(row, field="percent_of_product"):
+    """Writes the ratio to torch and, where it was measured, the share of the roof of the same run."""
+    share = f" ({row[field]:.0f} %)" if field in row else ""
+    return f"{row['ratio_to_torch_sdpa']:.2f}{share}"
+
+
+def about_shares(*files):
+    """Says what stands in brackets, where any row has a share."""
+    measured = any("percent_of_product" in row for results in files for row in ours(results))
+    return "In brackets: per cent of a square matrix product of the same run. " if measured else ""
+
+
 def bench_attention(forward, training):
     threads = max(row["threads"] for row in rows_of(forward))
 
@@ -30,7 +40,7 @@ def bench_attention(forward, training):
         width = dict(key_width=128) if scheme == "collaborative" else {}
         sizes = dict(heads=12, head_width=64, queries=length, threads=threads, precision=precision)
         rows = ours(results, scheme=scheme, dropout=dropout, **sizes, **width, **where)
-        return f"{rows[0]['ratio_to_torch_sdpa']:.2f}" if rows else "-"
+        return with_share(rows[0]) if rows else "-"
 
     columns = {
         "forward, T 512": lambda s: cell(s, forward, 512, causal=False),
@@ -44,7 +54,7 @@ def bench_attention(forward, training):
     rows = [[f"`{scheme}`", *(column(scheme) for column in columns.values())] for scheme in SCHEMES]
     note = (
         "Speed relative to the fastest form of torch's `scaled_dot_product_attention` with the same heads, in one process. "
-        f"12 heads of 64, 2,048 tokens, {threads} threads, float32 unless noted; training is forward and backward. {slower_cases(forward, training)} {measured_on(forward, training)}"
+        f"12 heads of 64, 2,048 tokens, {threads} threads, float32 unless noted; training is forward and backward. {about_shares(forward, training)}{slower_cases(forward, training)} {measured_on(forward, training)}"
     )
     return table(["scheme", *columns], rows) + "\n\n" + note
 
@@ -95,8 +105,48 @@ def attention_roofline(attention, products):
     return table(headings, rows) + "\n\n" + note
 
 
+ANCHORS = {"flex": "python_torch_flex", "onnxruntime": "python_onnxruntime", "compiled": "python_transformers_compiled"}
+
+
+def bench_attention_anchors():
+    """Tabulates attention without gradients beside programs that compile it, as far as they were measured."""
+    results = load_result("bench_attention_anchors")
+    if results is None:
+        return "Not measured yet: `bench/attention_forward/run.py --anchors` measures it."
+    measured = rows_of(results)
+    rows = []
+    for row in ours(results, threads=max(row["threads"] for row in measured)):
+        against = [targets.ratio_to(name, row, measured) for name in ANCHORS.values()]
+        ratios = [f"{ratio:.2f}" if ratio else "-" for ratio in against]
+        mask = "causal" if row["causal"] else "none"
+        rows.append([f"`{row['scheme']}`", mask, row["precision"], str(row["queries"]), with_share(row), *ratios])
+    rows.sort(key=lambda row: (row[2], row[0], row[1] == "causal", int(row[3])))
+    note = (
+        f"12 heads of 64, 2,048 tokens, {max(row['threads'] for row in measured)} threads. {about_shares(results)}Other programs run in Python, beside "
+        f"torch's own attention there: ratios are headshare's to torch over theirs to torch. {versions(results)}."
+    )
+    headings = ["scheme", "mask", "precision", "T", "relative to torch", "to compiled flex_attention", "to ONNX Runtime", "to compiled transformers"]
+    return table(headings, rows) + "\n\n" + note
+
+
+# These are columns of decoding that older results do not have: heading, field, how it is written.
+DECODE_COLUMNS = (
+    ("of STREAM", "percent_of_stream", "{:.0f} %"),
+    ("bytes/s relative to `mqa`", "byte_ratio_to_mqa", "{:.2f}"),
+)
+
+
 def bench_decode(results):
-    threads = max(row["threads"] for row in rows_of(results))
+    threads, measured = max(row["threads"] for row in rows_of(results)), rows_of(results)
+    chosen = ours(results, threads=threads)
+    columns = [column for column in DECODE_COLUMNS if any(column[1] in row for row in chosen)]
+    anchors = [name for name in ("flex", "onnxruntime") if any(row["contender"] == ANCHORS[name] for row in measured)]
+
+    def cells(row):
+        found = [written.format(row[field]) if field in row else "-" for _, field, written in columns]
+        ratios = [targets.ratio_to(ANCHORS[name], row, measured) for name in anchors]
+        return [*found, *(f"{ratio:.2f}" if ratio else "-" for ratio in ratios)]
+
     rows = [
         [
             f"`{row['scheme']}`",
@@ -105,15 +155,19 @@ def bench_decode(results):
             f"{row['cache_bytes'] / row['median_ms'] / 1e6:.0f}",
             f"{row['ratio_to_mha']:.1f}",
             f"{row['ratio_to_torch_sdpa']:.2f}",
+            *cells(row),
         ]
-        for row in ours(results, threads=threads)
+        for row in chosen
     ]
-    first = ours(results)[0]
+    first = chosen[0]
+    stream = " STREAM is the faster of its copy and triad, in turns with the rows." if columns else ""
     note = (
         f"One token for each of {first['batch_size']} sentences of {first['keys']:,}, one layer of {first['heads']} heads, "
-        f"{threads} threads; {versions(results)}."
+        f"{threads} threads.{stream} {versions(results)}."
     )
     headings = ["scheme", "cache MiB", "ms per token", "GB/s of cache read", "speed relative to `mha`", "relative to torch"]
+    headings += [heading for heading, _, _ in columns]
+    headings += [dict(flex="to compiled flex_attention", onnxruntime="to ONNX Runtime")[name] for name in anchors]
     return table(headings, rows) + "\n\n" + note
 
 
@@ -135,7 +189,7 @@ def bench_generate(results):
 
 
 ATTENTION = ["bench_attention_forward", "bench_attention_training"]
-TABLES = tables_of_files({
+TABLES = {"bench_attention_anchors": bench_attention_anchors} | tables_of_files({
     bench_attention: ATTENTION,
     bench_attention_shapes: ATTENTION,
     attention_roofline: ["bench_attention_training", "bench_products"],

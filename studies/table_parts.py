@@ -26,9 +26,14 @@ def table(headings, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def load(name):
-    path = HOME / f"{name}.json"
+def load(name, home=HOME):
+    path = home / f"{name}.json"
     return comparison_results.read(path) if path.exists() else None
+
+
+def load_result(name):
+    """Returns docs/results/NAME.json, or None before it is measured."""
+    return load(name, RESULTS)
 
 
 ARROWS = {-1: " ↓", 0: "", 1: " ↑"}

@@ -1,9 +1,13 @@
 """How fast are heads computed, without gradients?
 
 `headshare bench attention` times headshare and torch's forms of scaled_dot_product_attention in one process;
-transformers' eager attention, and the same under torch.compile, are timed in turns with torch in Python.
+transformers' eager attention, the same under torch.compile, torch's flex_attention under torch.compile and ONNX Runtime
+are timed in turns with torch in Python.
 
     .venv/bin/python bench/attention_forward/run.py --out build/bench/attention_forward.json [--quick]
+    .venv/bin/python bench/attention_forward/run.py --anchors --out build/bench/attention_anchors.json
+
+The second measures mha and mqa alone, beside Python's contenders.
 """
 
 import pathlib
@@ -26,7 +30,11 @@ GRIDS = [
     # These heads are as wide as the model: twelve times the products.
     dict(FORWARD, heads=12, lengths=[512, 1024], schemes="el_lossless"),
 ]
+ANCHORS = [
+    dict(FORWARD, heads=12, lengths=[512, 1024, 2048], schemes=["mha", "mqa"]),
+    dict(FORWARD, heads=12, lengths=[512, 2048], precisions="bf16", schemes="mha"),
+]
 QUICK = [dict(FORWARD, heads=2, head_width=16, lengths=65, tokens=65, repetitions=3)]
 
 if __name__ == "__main__":
-    common.measure_attention(__doc__, GRIDS, QUICK)
+    common.measure_attention(__doc__, GRIDS, QUICK, ANCHORS)

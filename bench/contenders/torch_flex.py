@@ -13,15 +13,22 @@ def applies(case):
     return case["pass"] == "forward" and case["dropout"] == 0
 
 
-def causal(batch, head, query, key):
-    return query >= key
+def causal(first):
+    """Returns the mask of queries whose first one stands at this place among the keys: 0 but for the new token of a
+    cache."""
+
+    def sees(batch, head, query, key):
+        return query + first >= key
+
+    return sees
 
 
 def made(case):
     """Returns the function of a case, whose mask is made once, as a model makes it."""
     mask = None
-    if case["causal"] and case["queries"] > 1:
-        mask = create_block_mask(causal, None, None, case["queries"], case["keys"], device="cpu")
+    if case["causal"]:
+        sees = causal(case["keys"] - case["queries"])
+        mask = create_block_mask(sees, None, None, case["queries"], case["keys"], device="cpu")
     scale = case["head_width"] ** -0.5
 
     def run(query, key, value):

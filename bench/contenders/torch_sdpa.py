@@ -6,7 +6,7 @@ NAME = "torch_sdpa"
 
 
 def applies(case):
-    return case["queries"] == case["keys"] or case["queries"] == 1
+    return case["scheme"] != "gqa" and case["queries"] in (1, case["keys"])
 
 
 def heads(case, query, key, value):

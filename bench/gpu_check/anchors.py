@@ -95,20 +95,35 @@ def step(shape):
     return [dict(name=name, found=f"{rate:,.0f} tokens/s", figures=figures)]
 
 
-def contenders(q, k, v, causal):
-    """Returns what computes the attention of these heads: libtorch's backends, and headshare's operation."""
+BACKENDS = dict(cudnn=SDPBackend.CUDNN_ATTENTION, flash=SDPBackend.FLASH_ATTENTION,
+                efficient=SDPBackend.EFFICIENT_ATTENTION, math=SDPBackend.MATH)  # fmt: skip
+
+
+def contenders(q, k, v, causal, compiles):
+    """Returns what computes the attention of these heads: libtorch's backends, compiled flex_attention where a compiler may
+    run, and headshare's operation."""
     from headshare import ops
 
-    made = {
-        f"sdpa {name.lower()}": (lambda one=one: forced(one, q, k, v, causal))
-        for name, one in (("CUDNN", SDPBackend.CUDNN_ATTENTION), ("FLASH", SDPBackend.FLASH_ATTENTION))
-    }
+    made = {f"sdpa {name}": (lambda one=one: forced(one, q, k, v, causal)) for name, one in BACKENDS.items()}
     made["sdpa"] = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    if compiles:
+        made["flex_attention compiled"] = flex(q, k, v, causal)
     shift = torch.zeros(q.shape[1], q.shape[3], device=q.device, dtype=q.dtype)
     made["headshare mha"] = lambda: ops.attention(q, k, v, causal=causal)
     made["headshare mqa"] = lambda: ops.attention(q, k[:, :1], v[:, :1], causal=causal)
     made["headshare mhe_add"] = lambda: ops.attention(q[:, :1], k[:, :1], v[:, :1], query_shift=shift, causal=causal)
     return made
+
+
+def flex(q, k, v, causal):
+    """Returns compiled flex_attention, whose mask of blocks is made once."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    length, mask = q.shape[2], None
+    if causal:
+        mask = create_block_mask(lambda b, h, query, key: query >= key, None, None, length, length, device=q.device)
+    run = torch.compile(flex_attention, dynamic=False)
+    return lambda: run(q, k, v, block_mask=mask)
 
 
 def forced(backend, q, k, v, causal):
@@ -131,7 +146,7 @@ def attention(options):
         for causal in (False, True):
             batch = max(1, (128 if options.small else 16384) // length)
             q, k, v = (torch.randn(batch, 12, length, 64, device=device, dtype=type, requires_grad=True) for _ in range(3))
-            for name, action in contenders(q, k, v, causal).items():
+            for name, action in contenders(q, k, v, causal, compiles=not options.small).items():
                 rows.append(attention_row(f"{name}, {length}{', causal' if causal else ''}", action, q, causal, peak, options))
     return rows
 
@@ -145,7 +160,7 @@ def attention_row(name, action, q, causal, peak, options):
         with torch.no_grad():
             forward = milliseconds(action, options.device, rounds)
         both = milliseconds(lambda: action().sum().backward(), options.device, rounds)
-    except RuntimeError as error:
+    except Exception as error:  # a backend does not take the problem, or nothing compiles here
         return dict(name=name, found="not measured: " + str(error).splitlines()[0][:100], figures={})
     rate = flops / forward / 1e9
     found = f"forward {forward:.3f} ms ({rate:.3g} TFLOP/s, {100 * rate / peak:.0f}% of a product), with backward {both:.3f} ms"

@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/bench/attention_check.h"
 #include "headshare/bench/process_memory.h"
+#include "headshare/ops/device_memory.h"
 
 namespace headshare {
 namespace {
@@ -15,6 +16,14 @@ struct Prepared {
   CaseInputs inputs;
   std::vector<Contender> contenders = {};
   std::vector<AttentionRow> rows = {};  // one for each
+  double work = 0;                      // operations, or bytes of the cache
+};
+
+// A roof of some cases of the group.
+struct Roof {
+  RoofOptions of;
+  std::vector<RoofWay> ways;
+  double per_second = 0;
 };
 
 void refuse(AttentionRow* row, const Objection& objection) {
@@ -43,6 +52,7 @@ Prepared prepare(const AttentionCase& one, const AttentionBenchOptions& options)
   Prepared prepared{.inputs = make_inputs(one, Fill::kNormal)};
   prepared.contenders = options.contenders(prepared.inputs);
   const int64_t cache = prepared.inputs.cache ? prepared.inputs.cache->allocated_bytes() : 0;
+  prepared.work = is_decoding(one) ? static_cast<double>(cache) : operations_of(one, prepared.inputs.problem());
   for (const Contender& contender : prepared.contenders) {
     prepared.rows.push_back({.of = one,
                              .contender = contender.name,
@@ -57,11 +67,10 @@ Prepared prepare(const AttentionCase& one, const AttentionBenchOptions& options)
     check_formula(prepared.inputs, prepared.contenders, &prepared);
   }
   for (size_t i = 0; i < prepared.contenders.size(); ++i) {
-    if (!prepared.rows[i].refused.empty() || !one.device.is_cpu())
-      continue;  // a process does not hold a device's memory
+    if (!prepared.rows[i].refused.empty()) continue;
     options.turns.between();
-    prepared.rows[i].peak_bytes =
-        peak_bytes_of([&] { run_once(prepared.contenders[i], one.pass, prepared.inputs.output_gradient); });
+    const auto run = [&] { run_once(prepared.contenders[i], one.pass, prepared.inputs.output_gradient); };
+    prepared.rows[i].peak_bytes = one.device.is_cpu() ? peak_bytes_of(run) : device_bytes_of(one.device, run);
   }
   return prepared;
 }
@@ -78,15 +87,40 @@ void relate_to_baseline(std::vector<AttentionRow>* rows) {
   }
 }
 
-}  // namespace
+RoofOptions roof_options(const AttentionCase& one, bool small) {
+  // STREAM's vectors are float32 whatever the cache holds: bytes are bytes.
+  const bool stream = is_decoding(one);
+  return {.kind = stream ? RoofKind::kStream : RoofKind::kProduct,
+          .precision = stream ? Precision::kFp32 : one.precision,
+          .device = one.device,
+          .small = small};
+}
 
-std::vector<AttentionRow> bench_attention(const std::vector<AttentionCase>& group,
-                                          const AttentionBenchOptions& options) {
-  std::vector<Prepared> all;
-  for (const AttentionCase& one : group) all.push_back(prepare(one, options));
+Roof& roof_for(const AttentionCase& one, std::vector<Roof>* roofs) {
+  const RoofOptions wanted = roof_options(one, /*small=*/false);
+  return *std::find_if(roofs->begin(), roofs->end(), [&](const Roof& roof) {
+    return roof.of.kind == wanted.kind && roof.of.precision == wanted.precision;
+  });
+}
+
+// Makes one roof for each kind of work and precision of the group.
+std::vector<Roof> roofs_of(const std::vector<AttentionCase>& group, bool small) {
+  std::vector<Roof> roofs;
+  for (const AttentionCase& one : group) {
+    const RoofOptions of = roof_options(one, small);
+    const bool there = std::any_of(roofs.begin(), roofs.end(), [&](const Roof& roof) {
+      return roof.of.kind == of.kind && roof.of.precision == of.precision;
+    });
+    if (!there) roofs.push_back({.of = of, .ways = roof_ways(of)});
+  }
+  return roofs;
+}
+
+// Lets all contenders that are right, and all roofs, take turns.
+void time_all(const TurnOptions& turns, std::vector<Prepared>* all, std::vector<Roof>* roofs) {
   std::vector<std::function<void()>> actions;
   std::vector<AttentionRow*> timed;
-  for (Prepared& prepared : all) {
+  for (Prepared& prepared : *all) {
     for (size_t i = 0; i < prepared.contenders.size(); ++i) {
       if (!prepared.rows[i].refused.empty()) continue;
       timed.push_back(&prepared.rows[i]);
@@ -95,17 +129,45 @@ std::vector<AttentionRow> bench_attention(const std::vector<AttentionCase>& grou
       });
     }
   }
+  for (const Roof& roof : *roofs) {
+    for (const RoofWay& way : roof.ways) actions.push_back(way.run);
+  }
+  const std::vector<Timing> timings = take_turns(actions, turns);
+  for (size_t i = 0; i < timed.size(); ++i) timed[i]->timing = timings[i];
+  auto next = timings.begin() + static_cast<std::ptrdiff_t>(timed.size());
+  for (Roof& roof : *roofs) {
+    const auto end = next + static_cast<std::ptrdiff_t>(roof.ways.size());
+    roof.per_second = roof_of(roof.ways, {next, end});
+    next = end;
+  }
+}
+
+// Fills in what each row of one case did in a second, and the roof of the turns.
+void relate_to_roof(const Roof& roof, Prepared* prepared) {
+  for (AttentionRow& row : prepared->rows) {
+    row.rate = {.kind = roof.of.kind, .per_second = 0, .roof = roof.per_second};
+    if (row.refused.empty()) row.rate.per_second = 1000 * prepared->work / row.timing.median_ms;
+  }
+}
+
+}  // namespace
+
+std::vector<AttentionRow> bench_attention(const std::vector<AttentionCase>& group,
+                                          const AttentionBenchOptions& options) {
   TurnOptions turns = options.turns;
   if (!group.empty()) turns.device = group.front().device;
   for (const AttentionCase& one : group) {
     HS_CHECK(one.device == turns.device, "cases that take turns must be on one device, not on ", one.device.str(),
              " and ", turns.device.str());
   }
-  const std::vector<Timing> timings = take_turns(actions, turns);
-  for (size_t i = 0; i < timed.size(); ++i) timed[i]->timing = timings[i];
+  std::vector<Prepared> all;
+  for (const AttentionCase& one : group) all.push_back(prepare(one, options));
+  std::vector<Roof> roofs = roofs_of(group, options.small_roofs);
+  time_all(turns, &all, &roofs);
   std::vector<AttentionRow> rows;
   for (Prepared& prepared : all) {
     relate_to_baseline(&prepared.rows);
+    relate_to_roof(roof_for(prepared.rows.front().of, &roofs), &prepared);
     std::move(prepared.rows.begin(), prepared.rows.end(), std::back_inserter(rows));
   }
   return rows;

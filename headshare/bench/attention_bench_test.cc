@@ -33,7 +33,7 @@ AttentionCase small_case(const std::string& scheme) {
   return {.scheme = scheme, .batch = 2, .heads = 4, .head_width = 8, .key_width = 16, .queries = 70, .keys = 70};
 }
 
-AttentionBenchOptions quick() { return {.turns = {.least_rounds = 1, .most_rounds = 1}}; }
+AttentionBenchOptions quick() { return {.turns = {.least_rounds = 1, .most_rounds = 1}, .small_roofs = true}; }
 
 std::vector<AttentionRow> bench(const AttentionCase& one, const AttentionBenchOptions& options = quick()) {
   return bench_attention({one}, options);
@@ -211,6 +211,52 @@ TEST_F(AttentionBench, ASchemeMayPoseKeysAndValuesOfOnePart) {
   EXPECT_EQ(decoding.front().backend, "decode");
   EXPECT_EQ(decoding.front().cache_bytes, 4 * 128 * (kLatentWidth + kTurnedWidth) * 4);
   for (const AttentionRow& row : decoding) EXPECT_EQ(row.refused, "") << row.contender;
+}
+
+TEST_F(AttentionBench, OperationsAreThoseOfHeadsThatShareNothing) {
+  const auto operations = [](const AttentionCase& one) {
+    return operations_of(one, make_inputs(one, Fill::kNormal).problem());
+  };
+  AttentionCase one = small_case("mha");
+  const double pairs = 2 * 4 * 70 * 70;
+  EXPECT_EQ(operations(one), 2 * pairs * 2 * 8);
+  for (const std::string scheme : {"mqa", "mhe_add"}) EXPECT_EQ(operations(small_case(scheme)), operations(one));
+  one.pass = Pass::kTraining;
+  EXPECT_EQ(operations(one), 2 * pairs * 7 * 8);
+  one.causal = true;
+  EXPECT_EQ(operations(one), 2 * (2.0 * 4 * 70 * 71 / 2) * 7 * 8);
+  AttentionCase wide = small_case("collaborative");  // keys of 16, values of 8
+  EXPECT_EQ(operations(wide), 2 * pairs * (16 + 8));
+  wide.pass = Pass::kTraining;
+  EXPECT_EQ(operations(wide), 2 * pairs * (4 * 16 + 3 * 8));
+  AttentionCase decode = small_case("mha");
+  decode.queries = 1;
+  decode.causal = true;  // which hides nothing from the last token
+  EXPECT_EQ(operations(decode), 2 * (2.0 * 4 * 70) * 2 * 8);
+}
+
+TEST_F(AttentionBench, RowsStandBesideTheRoofOfTheirTurns) {
+  AttentionCase forward = small_case("mha"), decode = small_case("mqa");
+  decode.queries = 1;
+  AttentionBenchOptions options = quick();
+  options.contenders = [](const CaseInputs& inputs) {
+    std::vector<Contender> contenders = make_contenders(inputs);
+    contenders.back().heads = [run = contenders.back().heads] { return run() * 1.01; };  // wrong
+    return contenders;
+  };
+  const auto rows = bench_attention({forward, decode}, options);
+  for (const AttentionRow& row : rows) {
+    const bool stream = row.of.queries == 1;
+    EXPECT_EQ(row.rate.kind, stream ? RoofKind::kStream : RoofKind::kProduct);
+    EXPECT_GT(row.rate.roof, 0);
+    if (!row.refused.empty()) {
+      EXPECT_EQ(row.rate.per_second, 0);
+      continue;
+    }
+    const double work = stream ? 2 * 2 * 70 * 8 * 4 : 2.0 * (2 * 4 * 70 * 70) * 2 * 8;  // cache bytes; operations
+    EXPECT_NEAR(row.rate.per_second * row.timing.median_ms / 1000, work, 1e-6 * work);
+  }
+  EXPECT_NE(rows.front().rate.roof, rows.back().rate.roof);
 }
 
 TEST_F(AttentionBench, UnevenCausalMasksAreRefused) {

@@ -69,6 +69,8 @@ Shapes shapes_of(const Scheme& scheme, const AttentionCase& one, at::TensorOptio
 
 }  // namespace
 
+bool is_decoding(const AttentionCase& one) { return one.pass == Pass::kForward && one.queries == 1; }
+
 const EnumNames<Pass>& pass_names() {
   static const EnumNames<Pass> names = {{Pass::kForward, "forward"}, {Pass::kTraining, "training"}};
   return names;
@@ -89,6 +91,15 @@ std::string case_name(const AttentionCase& one) {
   return name;
 }
 
+double operations_of(const AttentionCase& one, const HeadProblem& problem) {
+  const auto compared = static_cast<double>(problem.key.size(3)), found = static_cast<double>(problem.value.size(3));
+  // Forward: the scores and the heads. Backward: the scores again, and gradients of queries, keys, weights and values.
+  const double widths = one.pass == Pass::kForward ? compared + found : 4 * compared + 3 * found;
+  const auto T = static_cast<double>(one.queries), S = static_cast<double>(one.keys);
+  const double hidden = one.causal ? T * (T - 1) / 2 : 0;  // pairs of a query and a key that it does not see
+  return 2 * static_cast<double>(one.batch * problem.heads) * (T * S - hidden) * widths;
+}
+
 std::optional<int64_t> values_in_keys(const HeadProblem& p) {
   const Tensor &keys = p.key, &values = p.value;
   const bool alike = values.is_alias_of(keys) && values.size(1) == keys.size(1) && values.strides() == keys.strides();
@@ -105,7 +116,7 @@ CaseInputs make_inputs(const AttentionCase& one, Fill fill) {
   Filler filled(fill, like);
   in.queries = filled(shapes.queries, 0);
   for (const Tensor& part : shapes.memory) in.memory.push_back(filled(part, 1));
-  if (one.pass == Pass::kForward && one.queries == 1) {
+  if (is_decoding(one)) {
     in.cache = std::make_shared<KvCache>(one.keys);
     in.memory = in.cache->append(in.memory);
   }

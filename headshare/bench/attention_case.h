@@ -33,6 +33,9 @@ struct AttentionCase {
   c10::Device device = c10::Device(c10::kCPU);
 };
 
+// Tells whether a case is decoding: one query of each sequence against a cache, without gradients.
+bool is_decoding(const AttentionCase& one);
+
 const EnumNames<Pass>& pass_names();
 std::string pass_name(Pass pass);
 
@@ -53,6 +56,11 @@ struct CaseInputs {
   HeadProblem problem() const { return scheme->posed(queries, memory).problem; }
 };
 
+// Counts the floating-point operations of the products that heads and, in training, their gradients take: two products
+// and five more for each head. Every contender is credited with them, whatever it computes: a scheme that shares scores
+// takes fewer and may exceed the rate of a product.
+double operations_of(const AttentionCase& one, const HeadProblem& problem);
+
 // Returns the dimension of the keys that the values begin with, where the values are the keys or a slice of them.
 std::optional<int64_t> values_in_keys(const HeadProblem& problem);
 
@@ -61,7 +69,7 @@ enum class Fill {
   kUniform,  // queries 0 and the memory 1: the scores of a query are equal, and so are the values of all tokens
 };
 
-// One query in a forward pass is decoding: its memory lies in a KvCache, as in a model.
+// Decoding has its memory in a KvCache, as a model has.
 CaseInputs make_inputs(const AttentionCase& one, Fill fill);
 
 }  // namespace headshare

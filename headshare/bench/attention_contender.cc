@@ -1,10 +1,10 @@
 #include "headshare/bench/attention_contender.h"
 
 #include <ATen/ATen.h>
-#include <ATen/SDPBackend.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "headshare/base/error.h"
+#include "headshare/bench/sdpa_kernel.h"
 #include "headshare/ops/head_attention_backends.h"
 
 namespace headshare {
@@ -50,17 +50,22 @@ struct SdpaOptions {
   double scale = 1;
   bool causal = false;
   bool grouped = false;
+  std::optional<SdpaKernel> only = {};  // libtorch must take this kernel
 };
 
 Tensor sdpa(const Tensor& query, const Tensor& key, const Tensor& value, const SdpaOptions& o) {
+  const OnlySdpaKernel kernel(o.only);
   return at::scaled_dot_product_attention(query, key, value, /*attn_mask=*/{}, o.dropout, o.causal, o.scale, o.grouped);
 }
 
-// Names the kernel that torch takes inside, as its own dispatcher tells.
+// Names the kernel that torch takes inside, as its own dispatcher tells; "" where the one that it must take refuses.
 std::string sdpa_kernel(const Tensor& query, const Tensor& key, const Tensor& value, const SdpaOptions& o) {
-  const int64_t choice =
-      at::_fused_sdp_choice(query, key, value, /*attn_mask=*/{}, o.dropout, o.causal, o.scale, o.grouped);
-  return choice == static_cast<int64_t>(at::SDPBackend::math) ? "math" : "fused";
+  const OnlySdpaKernel kernel(o.only);
+  const auto choice = chosen_sdpa([&] {
+    return at::_fused_sdp_choice(query, key, value, /*attn_mask=*/{}, o.dropout, o.causal, o.scale, o.grouped);
+  });
+  if (o.only) return choice == o.only->backend ? o.only->name : "";
+  return choice == at::SDPBackend::math ? "math" : "fused";
 }
 
 // Torch gets these tensors.
@@ -117,32 +122,48 @@ Contender padded_contender(const Ready& in, const SdpaOptions& options) {
           .heads = [=] { return sdpa(in.query, in.key, wide(), options).slice(3, 0, in.width); }};
 }
 
-}  // namespace
-
-std::vector<Contender> make_contenders(const CaseInputs& in) {
-  const HeadProblem problem = in.problem();
+// Lists torch's forms of the problem under one choice of kernels.
+std::vector<Contender> sdpa_forms(const HeadProblem& problem, const SdpaOptions& plain) {
   const int64_t H = problem.heads;
-  const SdpaOptions plain = {
-      .dropout = in.dropout.active() ? in.dropout.p : 0, .scale = problem.scale, .causal = causal_for_torch(in)};
   const bool shared_memory = problem.key.size(1) < H || problem.value.size(1) < H;
-  std::vector<Contender> contenders = {headshare_contender(in)};
   const Tensor query = ready_queries(problem);
   const Ready shared =
       ready(problem, query, [](const Tensor& x) { return x.detach().requires_grad_(x.requires_grad()); });
-  if (!shared_memory) {
-    contenders.push_back(sdpa_contender("torch_sdpa", shared, plain));
-    return contenders;
-  }
+  if (!shared_memory) return {sdpa_contender("torch_sdpa", shared, plain)};
+  std::vector<Contender> forms;
   if (problem.query.size(2) > 1) {
     const Ready own = ready(problem, query, [H](const Tensor& x) { return ready_heads(x, H); });
-    contenders.push_back(sdpa_contender("torch_sdpa", own, plain));
-    if (problem.key.size(3) > problem.value.size(3)) contenders.push_back(padded_contender(own, plain));
+    forms.push_back(sdpa_contender("torch_sdpa", own, plain));
+    if (problem.key.size(3) > problem.value.size(3)) forms.push_back(padded_contender(own, plain));
   }
-  contenders.push_back(expanded_contender(shared, H, plain));
+  forms.push_back(expanded_contender(shared, H, plain));
   if (problem.key.size(1) == problem.value.size(1)) {
     SdpaOptions grouped = plain;
     grouped.grouped = true;
-    contenders.push_back(sdpa_contender("torch_sdpa_gqa", shared, grouped));
+    forms.push_back(sdpa_contender("torch_sdpa_gqa", shared, grouped));
+  }
+  return forms;
+}
+
+}  // namespace
+
+std::vector<Contender> make_contenders(const CaseInputs& in) {
+  return make_contenders(in, sdpa_kernels(in.queries.device()));
+}
+
+std::vector<Contender> make_contenders(const CaseInputs& in, const std::vector<SdpaKernel>& kernels) {
+  const HeadProblem problem = in.problem();
+  SdpaOptions options = {
+      .dropout = in.dropout.active() ? in.dropout.p : 0, .scale = problem.scale, .causal = causal_for_torch(in)};
+  std::vector<Contender> contenders = {headshare_contender(in)};
+  for (Contender& form : sdpa_forms(problem, options)) contenders.push_back(std::move(form));
+  for (const SdpaKernel& kernel : kernels) {
+    options.only = kernel;
+    for (Contender& form : sdpa_forms(problem, options)) {
+      if (form.backend.empty()) continue;  // the kernel does not take this form
+      form.name += "_" + kernel.name;
+      contenders.push_back(std::move(form));
+    }
   }
   return contenders;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headshare/bench/attention_case.h"
+#include "headshare/bench/sdpa_kernel.h"
 
 namespace headshare {
 
@@ -27,9 +28,11 @@ struct Contender {
 //   torch_sdpa_gqa        the same through enable_gqa
 //   torch_sdpa_padded     values get zeros up to the keys' width where keys are wider: torch has no fused kernel else
 // Heads that share scores but not queries (mhe_add) reach torch as H ready queries, keys and values that are computed
-// from the memory as they are. Decoding (T = 1)
-// leaves out ready copies of a shared cache: they would be another scheme's cache.
+// from the memory as they are. Decoding (T = 1) leaves out ready copies of a shared cache: they would be another
+// scheme's cache. On a card each form follows once more under each of sdpa_kernels() that takes it
+// ("torch_sdpa_gqa_flash").
 std::vector<Contender> make_contenders(const CaseInputs& inputs);
+std::vector<Contender> make_contenders(const CaseInputs& inputs, const std::vector<SdpaKernel>& kernels);
 
 // These are the heads, and the gradients of all leaves for the heads' gradient `output_gradient`.
 struct Gradients {

@@ -100,6 +100,10 @@ Fields fields(AttentionGrid& g) {
   };
 }
 
+int64_t batch_size_of(const AttentionGrid& grid, int64_t length) {
+  return grid.batch_size.value_or(std::max<int64_t>(1, grid.tokens / length));
+}
+
 std::vector<Precision> precisions_of(const AttentionGrid& grid, const EnumNames<Precision>& known) {
   return parse_names("precisions", grid.precisions, known);
 }
@@ -112,7 +116,7 @@ std::vector<AttentionCase> cases_of(const AttentionGrid& grid) {
         one.heads = heads;
         one.keys = length;
         one.queries = grid.queries.value_or(length);
-        one.batch = grid.batch_size.value_or(std::max<int64_t>(1, grid.tokens / length));
+        one.batch = batch_size_of(grid, length);
         add_schemes(grid, one, &cases);
       }
     }

@@ -29,6 +29,9 @@ struct AttentionGrid {
 
 Fields fields(AttentionGrid& grid);
 
+// Returns B for sequences of this length.
+int64_t batch_size_of(const AttentionGrid& grid, int64_t length);
+
 // Throws Error on a name that is not `known`.
 std::vector<Precision> precisions_of(const AttentionGrid& grid, const EnumNames<Precision>& known);
 

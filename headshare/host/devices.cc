@@ -35,6 +35,11 @@ std::string card_list(const CudaFacts& facts) {
   return text;
 }
 
+std::string name_of(c10::Device card, const std::vector<GraphicsCard>& cards) {
+  const auto at = static_cast<size_t>(std::max<int>(card.index(), 0));
+  return at < cards.size() && !cards[at].name.empty() ? cards[at].name : "GPU";
+}
+
 }  // namespace
 
 DeviceChoice parse_device(const std::string& name, const std::string& text) {
@@ -147,11 +152,22 @@ nlohmann::ordered_json to_json(const CudaFacts& facts) {
           {"cards", cards}};
 }
 
-std::string device_name(c10::Device device) {
-  if (device.is_cpu()) return "cpu";
-  const std::vector<GraphicsCard>& cards = cuda_driver().cards;
-  const auto at = static_cast<size_t>(std::max<int>(device.index(), 0));
-  return at < cards.size() && !cards[at].name.empty() ? cards[at].name : "GPU";
+std::string card_in_words(c10::Device card, const CudaFacts& facts) {
+  return join_text(name_of(card, facts.driver.cards), ", driver ", facts.driver.version, ", CUDA ",
+                   cuda_version_text(facts.built_for),
+                   facts.cudnn == 0 ? "" : ", cuDNN " + cudnn_version_text(facts.cudnn));
 }
+
+nlohmann::ordered_json to_json(c10::Device device, const CudaFacts& facts) {
+  nlohmann::ordered_json object = {{"device", device.str()}};
+  if (device.is_cpu()) return object;
+  object.update({{"card", name_of(device, facts.driver.cards)},
+                 {"driver", facts.driver.version},
+                 {"cuda", cuda_version_text(facts.built_for)},
+                 {"cudnn", facts.cudnn == 0 ? "" : cudnn_version_text(facts.cudnn)}});
+  return object;
+}
+
+std::string device_name(c10::Device device) { return device.is_cpu() ? "cpu" : name_of(device, cuda_driver().cards); }
 
 }  // namespace headshare

@@ -61,6 +61,12 @@ std::string cudnn_version_text(int64_t version);
 // "processors"}]}; versions are texts, "" where there is none.
 nlohmann::ordered_json to_json(const CudaFacts& facts);
 
+// Returns "NVIDIA H100 80GB HBM3, driver 580.95.05, CUDA 13.0, cuDNN 9.19.0": the card, and what computes on it.
+std::string card_in_words(c10::Device card, const CudaFacts& facts);
+
+// Returns {"device"}, on a card with {"card", "driver", "cuda", "cudnn"}, for the rows of measurements.
+nlohmann::ordered_json to_json(c10::Device device, const CudaFacts& facts);
+
 // Returns the model of the card that a device is, as the driver names it; "cpu" for the CPU.
 std::string device_name(c10::Device device);
 

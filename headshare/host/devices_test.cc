@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "headshare/base/testing.h"
 
 namespace headshare {
@@ -70,6 +72,18 @@ TEST(Devices, ADriverThatIsTooOldIsNamed) {
                                             HasSubstr("runs CUDA 12.2 at most"), HasSubstr("update the driver")));
   facts.driver.cuda = 13000;
   EXPECT_THAT(refusal("cuda", facts), HasSubstr("can use none of this machine's 1 cards (NVIDIA H100"));
+}
+
+TEST(Devices, MeasurementsNameTheCard) {
+  GraphicsCard other = kH100;
+  other.name = "NVIDIA A100";
+  CudaFacts facts = machine_with({kH100, other});
+  EXPECT_EQ(card_in_words(c10::Device("cuda:1"), facts), "NVIDIA A100, driver 580.95.05, CUDA 13.0, cuDNN 9.19.0");
+  EXPECT_EQ(to_json(c10::Device("cuda:0"), facts).dump(),
+            R"({"device":"cuda:0","card":"NVIDIA H100","driver":"580.95.05","cuda":"13.0","cudnn":"9.19.0"})");
+  EXPECT_EQ(to_json(c10::Device("cpu"), facts).dump(), R"({"device":"cpu"})");
+  facts.cudnn = 0;
+  EXPECT_EQ(card_in_words(c10::Device("cuda:7"), facts), "GPU, driver 580.95.05, CUDA 13.0");
 }
 
 TEST(Devices, AnotherLibtorchThanTheBuildsIsRefused) {

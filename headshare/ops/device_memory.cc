@@ -32,6 +32,14 @@ int64_t peak_device_bytes(c10::Device device) {
   return device.is_cpu() ? 0 : allocator_of(device).getDeviceStats(device.index()).allocated_bytes[kAll].peak;
 }
 
+int64_t device_bytes_of(c10::Device card, const std::function<void()>& action) {
+  c10::DeviceAllocator& allocator = allocator_of(card);
+  allocator.resetPeakStats(card.index());
+  const int64_t before = allocator.getDeviceStats(card.index()).allocated_bytes[kAll].current;
+  action();  // memory is counted when it is asked for: nobody waits for the card
+  return allocator.getDeviceStats(card.index()).allocated_bytes[kAll].peak - before;
+}
+
 void check_device_memory(double needed, const DeviceMemory& memory, const std::string& device, const std::string& what,
                          const std::string& way_out) {
   HS_CHECK(needed <= memory.free, what, " needs about ", format_bytes(needed), " of the memory of ", device, ", and ",

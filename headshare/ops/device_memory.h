@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,9 @@ std::optional<DeviceMemory> device_memory(c10::Device device);
 
 // Returns the most bytes that tensors of this process took on a card so far; 0 for the CPU.
 int64_t peak_device_bytes(c10::Device device);
+
+// Returns the most bytes that tensors of this process took on a card while the action ran, above those before.
+int64_t device_bytes_of(c10::Device card, const std::function<void()>& action);
 
 // Throws Error with all numbers when `needed` bytes for `what` do not fit into a card. `way_out` ends the sentence.
 void check_device_memory(double needed, const DeviceMemory& memory, const std::string& device, const std::string& what,

@@ -38,6 +38,9 @@ TEST(DeviceMemory, OnCudaCountsWhatTensorsTake) {
   EXPECT_GE(peak_device_bytes(card), 64 << 20);
   EXPECT_LE(device_memory(card)->free, before - (60 << 20));
   EXPECT_GT(device_memory(card)->total, before);
+  const int64_t taken = device_bytes_of(card, [&] { at::empty({32 << 20}, large.options()); });
+  EXPECT_GE(taken, 32 << 20);
+  EXPECT_LT(taken, 64 << 20);  // what was there before does not count
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class FakeTask : public Task {
   Tensor loss_sum(int64_t index) override {
     const auto [first, rows] = drawn_.at(static_cast<size_t>(index));
     Tensor loss = squared_errors(first, rows).sum();
-    last_sum_ = loss.item<double>();
+    last_sum_ = loss.detach();
     if (!poisoned_) return loss;
     if (options_.poison == Poison::kLoss) return loss + std::nan("");
     return loss + (model_->out->bias * 0).sqrt().sum();  // a finite loss; the slope of a root at 0 is not
@@ -108,7 +108,7 @@ class FakeTask : public Task {
 
   // The plain loss is half of the loss, as if the other half came from a teacher.
   std::optional<double> plain_loss_sum() const override {
-    return options_.teacher_loss ? std::optional(last_sum_ / 2) : std::nullopt;
+    return options_.teacher_loss ? std::optional(last_sum_.item<double>() / 2) : std::nullopt;
   }
 
   bool has(Part) const override { return options_.judged; }
@@ -159,7 +159,7 @@ class FakeTask : public Task {
   Options options_;
   FakeModel model_;
   std::vector<std::pair<int64_t, int64_t>> drawn_;  // first example, rows
-  double last_sum_ = 0;
+  Tensor last_sum_;
   int64_t examples_ = 0;
   int64_t micro_batches_ = 0;
   int64_t draws_ = 0;

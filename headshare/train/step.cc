@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "headshare/base/error.h"
 
@@ -14,21 +15,24 @@ Tensor loss_sum(Task& task, int64_t index, Precision precision) {
 }
 
 // Adds the loss of this process's micro-batches to `sums`, with a teacher's part and without. Leaves the gradients with
-// the parameters; those of the last backward pass are on their way to the other processes meanwhile.
+// the parameters; those of the last backward pass are on their way to the other processes meanwhile. Losses are read
+// once all passes are under way: a card whose host waits for a number has nothing to do next.
 void add_micro_batches(Task& task, Optimizer& optimizer, const StepOptions& options, int64_t step, StepSums* sums) {
   const Reducer& reducer = optimizer.reducer();
   GradientBuckets* const buckets = optimizer.buckets();
   if (buckets != nullptr && reducer.rank() >= options.accumulation) buckets->expect_last();  // it has no micro-batch
+  std::vector<Tensor> parts;
   for (int64_t i = reducer.rank(); i < options.accumulation; i += reducer.size()) {
     task.clock().tick = static_cast<uint64_t>(step * options.accumulation + i);
     const Tensor part = loss_sum(task, i, options.precision);
-    sums->loss += part.item<double>() / static_cast<double>(sums->targets);
+    parts.push_back(part.detach());
     if (const auto plain = task.plain_loss_sum()) {
       sums->plain_loss = sums->plain_loss.value_or(0) + *plain / static_cast<double>(sums->targets);
     }
     if (buckets != nullptr && i + reducer.size() >= options.accumulation) buckets->expect_last();
     part.backward();
   }
+  for (const Tensor& part : parts) sums->loss += part.item<double>() / static_cast<double>(sums->targets);
 }
 
 // Sums losses and gradients over the processes. A process without a micro-batch has no plain loss even where a teacher

@@ -1,6 +1,9 @@
 #include "headshare/train/step.h"
 
+#include <ATen/record_function.h>
 #include <gmock/gmock.h>
+
+#include <algorithm>
 
 #include "headshare/base/testing.h"
 #include "headshare/train/fake_task.h"
@@ -143,6 +146,44 @@ TEST(StepTest, EachProcessKeepsTheMomentsOfItsShard) {
   EXPECT_EQ(bytes[0], 2 * 4 * 32 + 4);
   EXPECT_EQ(bytes[1], 2 * 4 * 17 + 3 * 4);
   EXPECT_EQ(bytes[0] + bytes[1], Optimizer(*whole.model(), {}).moment_bytes());
+}
+
+// Lists the operations of this thread, and the steps of backward passes, while one of these lives.
+class Operations {
+ public:
+  Operations() : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(note))) { names.clear(); }
+  ~Operations() { at::removeCallback(handle_); }
+  Operations(const Operations&) = delete;
+  Operations& operator=(const Operations&) = delete;
+
+  inline static std::vector<std::string> names;
+
+ private:
+  static std::unique_ptr<at::ObserverContext> note(const at::RecordFunction& function) {
+    names.emplace_back(function.name());
+    return nullptr;
+  }
+
+  at::CallbackHandle handle_;
+};
+
+// A card whose host waits for a number before it hands out the next work stands still.
+TEST(StepTest, NoNumberIsReadBeforeAllMicroBatchesAreUnderWay) {
+  FakeTask task({.rows = {2, 5, 1}});
+  Optimizer optimizer(*task.model(), {});
+  const StepOptions options{.accumulation = 3};
+  take_step(task, optimizer, options, 0, 0.01);
+  std::vector<std::string> names;
+  {
+    const Operations recorded;
+    take_step(task, optimizer, options, 1, 0.01);
+    names = Operations::names;
+  }
+  EXPECT_EQ(std::count(names.begin(), names.end(), "TanhBackward0"), 3);
+  const auto last_pass = std::find(names.rbegin(), names.rend(), "TanhBackward0").base();
+  EXPECT_EQ(std::count(names.begin(), last_pass, "aten::_local_scalar_dense"), 0);
+  // The losses and the norm of the gradient come then, and what AdamW reads on the CPU.
+  EXPECT_GE(std::count(last_pass, names.end(), "aten::_local_scalar_dense"), 4);
 }
 
 }  // namespace

@@ -40,14 +40,35 @@ def test_attention(name, program, tmp_path):
     rows = question(name, program, tmp_path / "out.json", "--threads", 1)
     names = {row["contender"] for row in rows}
     assert {"headshare", "torch_sdpa", "torch_sdpa_gqa", "python_torch_sdpa", "python_transformers_eager"} <= names
+    if name == "attention_forward":
+        assert {"python_torch_flex", "python_onnxruntime"} <= names
+    programs = [row for row in rows if not row["contender"].startswith("python_")]
+    assert all(row["percent_of_product"] > 0 for row in programs), "the roof stands beside every ratio"
     assert all(row["median_ms"] > 0 and row["ratio_to_torch_sdpa"] > 0 and row["threads"] == 1 for row in rows)
 
 
 def test_decode(program, tmp_path):
-    rows = question("decode", program, tmp_path / "out.json", "--threads", 1)
+    path = tmp_path / "out.json"
+    rows = question("decode", program, path, "--threads", 1, "--part", 1)
     ours = {row["scheme"]: row for row in rows if row["contender"] == "headshare"}
     assert ours["mha"]["ratio_to_mha"] == 1
     assert {ours[name]["cache_ratio_to_mha"] for name in ("mqa", "mhe_add", "mhe_mul")} == {12}
+    assert ours["mqa"]["byte_ratio_to_mqa"] == 1 and ours["mla"]["cache_bytes"] == 2 * ours["mqa"]["cache_bytes"]
+    for row in rows:
+        assert row["gb_per_s"] == pytest.approx(row["cache_bytes"] / row["median_ms"] / 1e6, rel=1e-3)
+        assert row["percent_of_stream"] == pytest.approx(100 * row["gb_per_s"] / row["stream_gb_per_s"], rel=1e-3)
+    both = question("decode", program, path, "--threads", 1, "--part", 2)
+    assert [row for row in both if not row["contender"].startswith("python_")] == rows, "part 2 leaves part 1 alone"
+    python = {(row["scheme"], row["contender"]) for row in both if row["contender"].startswith("python_")}
+    assert {(scheme, f"python_{name}") for scheme in ("mha", "gqa", "mqa") for name in ("torch_flex", "onnxruntime")} < python
+    ratios = [targets.ratio_to("python_torch_flex", row, both) for row in both if row["contender"] == "headshare"]
+    assert sum(ratio is not None for ratio in ratios) == 3
+
+
+def test_the_second_part_of_decode_needs_the_first(tmp_path):
+    command = [sys.executable, ROOT / "bench/decode/run.py", "--out", tmp_path / "none.json", "--part", "2"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and "run part 1 first" in done.stderr
 
 
 def test_generate(program, tmp_path):
@@ -275,6 +296,35 @@ def test_wrong_contenders_are_refused(kind, dropout, monkeypatch):
         forgets = types.SimpleNamespace(NAME="none", heads=lambda c, *x: none.heads(dict(c, dropout=0.0), *x))
         with pytest.raises(AssertionError, match="wrong statistics"):
             common.check(forgets, case)
+
+
+@pytest.mark.parametrize("scheme, kept", [("mha", 4), ("gqa", 2), ("mqa", 1)])
+@pytest.mark.parametrize("name", ["torch_sdpa", "torch_sdpa_gqa", "torch_flex", "onnxruntime"])
+def test_new_tokens_are_checked_against_the_formula(name, scheme, kept, monkeypatch):
+    """Each contender reads a whole cache, and one that leaves its last token out is refused."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    contender = common.importlib.import_module(f"bench.contenders.{name}")
+    case = dict(CASE, name=f"{name} {scheme}", scheme=scheme, heads=4, queries=1, dropout=0.0, threads=1, memory_heads=kept)
+    case["pass"] = "forward"
+    if not contender.applies(case):
+        pytest.skip(f"{name} does not take {scheme}")
+    common.check(contender, case)
+    short = types.SimpleNamespace(NAME="short", heads=lambda c, q, k, v: contender.heads(dict(c, keys=69, name=c["name"] + " short"), q, k[:, :, 1:], v[:, :, 1:]))
+    with pytest.raises(AssertionError, match="heads off by"):
+        common.check(short, case)
+
+
+def test_ratios_to_contenders_in_python_go_through_torch():
+    row = dict(contender="headshare", scheme="mha", threads=1, queries=512, ratio_to_torch_sdpa=3.0)
+    flex = dict(row, contender="python_torch_flex", ratio_to_torch_sdpa=1.5)
+    rows = [row, flex, dict(flex, threads=2, ratio_to_torch_sdpa=9.0)]
+    assert targets.ratio_to("python_torch_flex", row, rows) == 2
+    assert targets.ratio_to("python_onnxruntime", row, rows) is None
+    assert targets.versus("python_torch_flex")(rows) == [(2, "headshare mha, 1 thread")]
+    target = next(one for one in targets.TARGETS if one.what == "decode against compiled flex_attention")
+    where = dict(heads=12, head_width=64, precision="fp32", keys=8192, batch_size=8, threads=1)
+    assert targets.judge(target, [dict(row, **where), dict(flex, **where)])[0] == 2
+    assert targets.judge(target, [dict(row, **where)])[3] is None, "without its rows a contender is not measured"
 
 
 def test_steps_unlike_the_plain_formulas_are_refused():

@@ -1,4 +1,4 @@
-"""Tests headshare bench attention: every contender is right, every row says what was measured with what."""
+"""Tests headshare bench: every contender is right, every row says what was measured with what, beside its roof."""
 
 import json
 
@@ -20,7 +20,13 @@ def test_every_case_and_contender(bench):
     for row in rows:
         assert 0 < row["minimum_ms"] <= row["median_ms"] and row["repetitions"] == 3
         assert row["backend"] and row["instructions"] and row["commit"] and row["torch"] and row["threads"] == 1
-        assert "refused" not in row
+        assert "refused" not in row and row["device"] == "cpu"
+        pairs = row["queries"] * (row["queries"] + 1) / 2 if row["causal"] else row["queries"] ** 2
+        wide = row.get("key_width", row["head_width"])
+        widths = wide + row["head_width"] if row["pass"] == "forward" else 4 * wide + 3 * row["head_width"]
+        operations = 2 * row["batch_size"] * row["heads"] * pairs * widths
+        assert row["gflops"] == pytest.approx(operations / row["median_ms"] / 1e6)
+        assert row["percent_of_product"] == pytest.approx(100 * row["gflops"] / row["product_gflops"])
     for name in {row["name"] for row in rows}:
         case = {row["contender"]: row for row in rows if row["name"] == name}
         fastest = min(row["median_ms"] for row in case.values() if row["is_baseline"])
@@ -45,10 +51,35 @@ def test_decoding_together(bench):
     assert {row["queries"] for row in rows} == {1}
 
 
+def test_decode_is_attention_with_one_query(run):
+    rows = json.loads(run("bench", "decode", "--quick", "--threads", 1, "--json").stdout)
+    assert {row["scheme"] for row in rows} == {"mha", "gqa", "mqa", "mhe_add", "mhe_mul", "mla"}
+    for row in rows:
+        assert (row["queries"], row["keys"], row["batch_size"], row["pass"]) == (1, 256, 2, "forward")
+        assert row["gb_per_s"] == pytest.approx(row["cache_bytes"] / row["median_ms"] / 1e6)
+        assert row["percent_of_stream"] == pytest.approx(100 * row["gb_per_s"] / row["stream_gb_per_s"])
+        assert "percent_of_product" not in row
+    table = run("bench", "decode", "--quick", "--threads", 1, "--schemes", "mqa").stdout
+    assert "GB/s" in table and "STREAM's" in table and "matrix product" not in table
+
+
+def test_steps(run):
+    rows = json.loads(run("bench", "step", "--quick", "--threads", 1, "--json").stdout)
+    assert [row["scheme"] for row in rows] == ["mha", "mqa", "mhe_add", "mhe_mul"]
+    for row in rows:
+        assert row["tokens_per_second"] == pytest.approx(row["batch_size"] * row["queries"] / row["median_ms"] * 1000)
+        assert row["percent_of_product"] == pytest.approx(100 * row["gflops"] / row["product_gflops"])
+        assert row["layers"] == 1 and row["vocabulary"] == 300 and row["device"] == "cpu" and row["parameters"] > 0
+    table = run("bench", "step", "--quick", "--threads", 1, "--schemes", "mha", "--layers", 2, env={"COLUMNS": "80"}).stdout
+    assert "mha step L2 H4" in table and "tokens/s" in table and "GFLOP/s" in table
+    assert all(len(line) <= 80 for line in table.splitlines())
+
+
 def test_table(run):
     done = run(*[word for word in TINY if word != "--json"], "--schemes", "mha", "--passes", "forward", env={"COLUMNS": "100"})
-    assert "mha forward causal B7 H4 T70 D16" in done.stdout
+    assert "mha forward causal B7 H4" in done.stdout and "T70 D16" in done.stdout
     assert "torch_sdpa" in done.stdout and "1 thread, libtorch" in done.stdout
+    assert "GFLOP/s" in done.stdout and "square matrix product" in done.stdout
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
 
 
@@ -69,6 +100,12 @@ def test_what_cannot_be_measured_is_refused(refused):
     assert "did you mean 'attention'?" in refused(2, "bench", "atention")
     assert "QUESTION" in refused(2, "bench")
     assert "--heads is for headshare bench attention" in refused(2, "bench", "products", "--heads", 3)
+    assert "--layers is for headshare bench step" in refused(2, *TINY, "--layers", 3)
+    assert "--queries is for headshare bench attention, not for decode" in refused(2, "bench", "decode", "--queries", 3)
+    assert "leave --device out" in refused(2, "bench", "products", "--device", "cuda")
+    assert "--device cuda: " in refused(1, *TINY, "--device", "cuda")
+    both = ("bench", "step", "--quick", "--together", "--precisions", "fp32,bf16")
+    assert "one precision" in refused(1, *both)
     assert "did you mean 'bf16'?" in refused(2, "bench", "products", "--precisions", "bf1")
     assert "bf16x3" in refused(2, "bench", "attention", "--precisions", "bf16x3")
     assert "did you mean 'mqa'?" in refused(2, *TINY, "--schemes", "mqaa")

@@ -1,26 +1,23 @@
-// headshare bench measures how fast this machine computes attention, and the matrix products of a training step,
-// against libtorch's own in the same process.
-#include <ATen/Parallel.h>
+// headshare bench measures how fast this machine, or a card of it, computes attention, decodes against long caches and
+// takes training steps, against libtorch's own attention and products in the same process.
+#include <algorithm>
+#include <set>
 
-#include "headshare/attention/scheme_record.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/options/nearest.h"
-#include "headshare/base/strings/format.h"
 #include "headshare/bench/attention_bench.h"
 #include "headshare/bench/attention_grid.h"
 #include "headshare/bench/product_bench.h"
+#include "headshare/bench/step_bench.h"
+#include "headshare/cli/tables/bench_tables.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
-#include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
-#include "headshare/host/machine.h"
 #include "headshare/host/runtime_options.h"
 
 namespace headshare {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct BenchOptions {
   std::string question;
@@ -30,6 +27,8 @@ struct BenchOptions {
   int64_t repetitions = 15;
   double seconds = 1.5;
   AttentionGrid grid;
+  StepGrid step;
+  DeviceChoice device = {.kind = DeviceChoice::Kind::kCpu};
   std::optional<int64_t> threads;
 };
 
@@ -41,132 +40,55 @@ Fields own_fields(BenchOptions& o) {
       field("seconds", &o.seconds, "for a case: after three repetitions no further one once this is over",
             {.min = 0, .max = 3600}),
       field("together", &o.together, "cases take turns with each other, too: their times compare"),
+      device_field("device", &o.device, "where to compute; a card is waited for before and after every turn"),
       field("threads", &o.threads, "threads; auto: $OMP_NUM_THREADS, else all cores", {.min = 1, .max = 1024}),
   };
 }
 
-// Sets what --quick changes, where nothing else was asked for.
-void shrink(const Arguments& arguments, BenchOptions* o) {
+// Sets what a question or --quick changes, where nothing else was asked for.
+class Presets {
+ public:
+  explicit Presets(const Arguments& arguments) : arguments_(arguments) {}
+
+  template <class T, class Value>
+  void set(const char* name, T* target, Value value) const {
+    if (!arguments_.given(name)) *target = std::move(value);
+  }
+
+ private:
+  const Arguments& arguments_;
+};
+
+void attention_presets(const Presets& presets, BenchOptions* o) {
   if (!o->quick) return;
-  const auto preset = [&](const char* name, auto* target, auto value) {
-    if (!arguments.given(name)) *target = value;
-  };
-  preset("repetitions", &o->repetitions, 3);
-  preset("heads", &o->grid.heads, std::vector<int64_t>{4});
-  preset("lengths", &o->grid.lengths, std::vector<int64_t>{130});
-  preset("head-width", &o->grid.head_width, 16);
-  preset("tokens", &o->grid.tokens, 520);
+  presets.set("heads", &o->grid.heads, std::vector<int64_t>{4});
+  presets.set("lengths", &o->grid.lengths, std::vector<int64_t>{130});
+  presets.set("head-width", &o->grid.head_width, 16);
+  presets.set("tokens", &o->grid.tokens, 520);
 }
 
-// Adds what every row says of the machine that it was measured on.
-void add_machine(const Json& machine, Json* object) {
-  for (const char* key : {"threads", "instructions", "processor", "torch", "headshare", "commit"}) {
-    (*object)[key] = machine[key];
-  }
+// One new token of each sentence reads a long cache. The times of all schemes are to be compared.
+void decode_presets(const Presets& presets, BenchOptions* o) {
+  attention_presets(presets, o);
+  o->together = true;
+  o->grid.queries = 1;
+  o->grid.passes = {"forward"};
+  o->grid.masks = {"causal"};
+  o->grid.dropout = {"0"};
+  presets.set("schemes", &o->grid.schemes, std::vector<std::string>{"mha", "gqa", "mqa", "mhe_add", "mhe_mul", "mla"});
+  presets.set("lengths", &o->grid.lengths, std::vector<int64_t>{o->quick ? 256 : 8192});
+  presets.set("batch-size", &o->grid.batch_size, o->quick ? 2 : 8);
+  presets.set("seconds", &o->seconds, 6);
 }
 
-Json to_object(const AttentionRow& row, const Json& machine) {
-  const AttentionCase& c = row.of;
-  const bool timed = row.refused.empty();
-  Json object = {{"name", case_name(c)},
-                 {"contender", row.contender},
-                 {"backend", row.backend},
-                 {"median_ms", timed ? Json(row.timing.median_ms) : Json()},
-                 {"minimum_ms", timed ? Json(row.timing.minimum_ms) : Json()},
-                 {"ratio_to_torch_sdpa", row.ratio ? Json(*row.ratio) : Json()},
-                 {"repetitions", row.timing.repetitions},
-                 {"is_baseline", row.is_baseline},
-                 {"peak_bytes", row.peak_bytes ? Json(*row.peak_bytes) : Json()},
-                 {"cache_bytes", row.cache_bytes}};
-  if (!timed) object["refused"] = row.refused;
-  object.update({{"scheme", c.scheme},
-                 {"pass", pass_name(c.pass)},
-                 {"causal", c.causal},
-                 {"dropout", c.dropout},
-                 {"dropout_masks", c.dropout_mask == DropoutMaskKind::kShared ? "shared" : "per_head"},
-                 {"precision", precision_name(c.precision)},
-                 {"batch_size", c.batch},
-                 {"heads", c.heads},
-                 {"queries", c.queries},
-                 {"keys", c.keys},
-                 {"head_width", c.head_width}});
-  if (scheme_record(c.scheme).shares_key_width) object["key_width"] = c.key_width;
-  add_machine(machine, &object);
-  return object;
-}
-
-Json to_object(const ProductRow& row, const Json& machine) {
-  Json object = {{"name", row.of.name},
-                 {"contender", row.contender},
-                 {"precision", precision_name(row.precision)},
-                 {"rows", row.of.M},
-                 {"depth", row.of.K},
-                 {"columns", row.of.N},
-                 {"median_ms", row.timing.median_ms},
-                 {"minimum_ms", row.timing.minimum_ms},
-                 {"repetitions", row.timing.repetitions},
-                 {"gflops", row.gflops}};
-  add_machine(machine, &object);
-  return object;
-}
-
-template <class Row>
-void print_objects(const std::vector<Row>& rows) {
-  const Json machine = to_json(describe_machine());
-  std::string text = "[";
-  for (const Row& row : rows) text += (text.size() > 1 ? ",\n " : "") + to_object(row, machine).dump();
-  print_json(text + "]\n");
-}
-
-void print_with_machine(const TextTable& table, const std::string& note) {
-  const Machine machine = describe_machine();
-  const int width = terminal_width(Stream::kOut);
-  print(table.text(width) + "\n" +
-        wrap(join_text(machine.processor, ", ", machine.instructions, ", ", machine.threads,
-                       machine.threads == 1 ? " thread" : " threads", ", libtorch ", machine.torch, ", commit ",
-                       machine.commit, ". ", note),
-             width, 0) +
-        "\n");
-}
-
-void print_table(const std::vector<AttentionRow>& rows) {
-  TextTable table({{"case", Align::kLeft},
-                   {"contender", Align::kLeft},
-                   {"kernel", Align::kLeft},
-                   {"median ms"},
-                   {"least ms"},
-                   {"times as fast as torch"},
-                   {"memory of a run"}});
-  std::string before;
-  for (const AttentionRow& row : rows) {
-    const std::string name = case_name(row.of);
-    const std::string shown = name == before ? "" : name;
-    before = name;
-    if (!row.refused.empty()) {
-      table.add_spanning(shown, row.contender + " is wrong and was not timed: " + row.refused);
-      continue;
-    }
-    table.add({shown, row.contender, row.backend, format_fixed(row.timing.median_ms, 2),
-               format_fixed(row.timing.minimum_ms, 2), row.ratio ? format_fixed(*row.ratio, 2) : "-",
-               row.peak_bytes ? format_bytes(static_cast<double>(*row.peak_bytes)) : "-"});
-  }
-  print_with_machine(table, "The last ratio compares with the fastest of torch's forms, whose row says 1.00.");
-}
-
-void print_table(const std::vector<ProductRow>& rows) {
-  TextTable table({{"product", Align::kLeft},
-                   {"rows x depth x columns", Align::kLeft},
-                   {"precision", Align::kLeft},
-                   {"headshare GFLOP/s"},
-                   {"torch GFLOP/s"},
-                   {"times as fast"}});
-  for (size_t i = 0; i + 1 < rows.size(); i += 2) {  // headshare, torch
-    const ProductCase& c = rows[i].of;
-    table.add({c.name, join_text(c.M, " x ", c.K, " x ", c.N), precision_name(rows[i].precision),
-               format_fixed(rows[i].gflops, 1), format_fixed(rows[i + 1].gflops, 1),
-               format_fixed(rows[i].gflops / rows[i + 1].gflops, 2)});
-  }
-  print_with_machine(table, "Tiles are what attention multiplies; torch's include what a call of it costs.");
+void step_presets(const Presets& presets, BenchOptions* o) {
+  attention_presets(presets, o);
+  presets.set("schemes", &o->grid.schemes, std::vector<std::string>{"mha", "mqa", "mhe_add", "mhe_mul"});
+  if (!o->quick) return;
+  presets.set("lengths", &o->grid.lengths, std::vector<int64_t>{32});
+  presets.set("tokens", &o->grid.tokens, 64);
+  presets.set("layers", &o->step.layers, 1);
+  presets.set("vocabulary", &o->step.vocabulary, 300);
 }
 
 TurnOptions turns_of(const BenchOptions& options) {
@@ -194,7 +116,8 @@ std::vector<ProductRow> run_products(const BenchOptions& options) {
 }
 
 std::vector<AttentionRow> run_cases(const std::vector<AttentionCase>& cases, const BenchOptions& options) {
-  const AttentionBenchOptions bench = {.turns = turns_of(options)};
+  AttentionBenchOptions bench{.turns = turns_of(options)};
+  bench.small_roofs = options.quick;
   const size_t size = options.together ? cases.size() : 1;
   ProgressLine line("bench");
   std::vector<AttentionRow> rows;
@@ -209,37 +132,115 @@ std::vector<AttentionRow> run_cases(const std::vector<AttentionCase>& cases, con
   return rows;
 }
 
-// Refuses options of attention's cases, which say nothing about products.
-void refuse_attention_cases(const Arguments& arguments, BenchOptions* options) {
-  for (const Field& field : fields(options->grid)) {
-    if (field.name == "precisions" || !arguments.given(field.name)) continue;
-    throw UsageError(join_text("--", field.name, " is for headshare bench attention; products are those of a GPT-2"));
+std::vector<StepRow> run_steps(const std::vector<StepCase>& cases, const BenchOptions& options) {
+  const size_t size = options.together ? cases.size() : 1;
+  ProgressLine line("bench");
+  std::vector<StepRow> rows;
+  for (size_t done = 0; done < cases.size(); done += size) {
+    line.update(static_cast<double>(done), static_cast<double>(cases.size()), case_name(cases[done]));
+    const auto first = cases.begin() + static_cast<std::ptrdiff_t>(done);
+    for (StepRow& row : bench_steps({first, first + static_cast<std::ptrdiff_t>(size)},
+                                    {.turns = turns_of(options), .small_roofs = options.quick})) {
+      if (!row.refused.empty()) print_note(case_name(row.of) + ": " + row.refused);
+      rows.push_back(std::move(row));
+    }
   }
+  return rows;
 }
 
 template <class Row>
-void print_rows(const std::vector<Row>& rows, bool json) {
-  if (json) {
-    print_objects(rows);
+void print_rows(const std::vector<Row>& rows, const BenchOptions& options) {
+  if (options.json) {
+    print_json(bench_json(rows, options.grid.device));
   } else {
-    print_table(rows);
+    print(bench_text(rows, options.grid.device, terminal_width(Stream::kOut)));
   }
+}
+
+// Returns the exit code: a contender that is wrong is a failure.
+template <class Row>
+int print_judged(const std::vector<Row>& rows, const BenchOptions& options) {
+  print_rows(rows, options);
+  const bool all_right = std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.refused.empty(); });
+  return all_right ? kOk : kFailure;
 }
 
 int measure_attention(const BenchOptions& options) {
   const std::vector<AttentionCase> cases = as_usage([&] { return cases_of(options.grid); });
   catch_interrupts();
-  const std::vector<AttentionRow> rows = run_cases(cases, options);
-  print_rows(rows, options.json);
-  const bool all_right = std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.refused.empty(); });
-  return all_right ? kOk : kFailure;
+  return print_judged(run_cases(cases, options), options);
+}
+
+int measure_steps(const BenchOptions& options) {
+  const std::vector<StepCase> cases = as_usage([&] { return step_cases_of(options.grid, options.step); });
+  catch_interrupts();
+  return print_judged(run_steps(cases, options), options);
 }
 
 int measure_products(const BenchOptions& options) {
   as_usage([&] { return precisions_of(options.grid, product_precision_names()); });
   catch_interrupts();
-  print_rows(run_products(options), options.json);
+  print_rows(run_products(options), options);
   return kOk;
+}
+
+struct Question {
+  std::string name;
+  std::set<std::string> options;  // of the cases, that it takes
+  void (*presets)(const Presets& presets, BenchOptions* options);
+  int (*measure)(const BenchOptions& options);
+};
+
+const std::vector<Question>& questions() {
+  static const std::vector<Question> all = {
+      {"attention",
+       {"schemes", "passes", "masks", "dropout", "dropout-masks", "precisions", "heads", "lengths", "queries",
+        "head-width", "key-widths", "tokens", "batch-size"},
+       attention_presets,
+       measure_attention},
+      {"decode",
+       {"schemes", "precisions", "heads", "lengths", "head-width", "key-widths", "tokens", "batch-size"},
+       decode_presets,
+       measure_attention},
+      {"step",
+       {"schemes", "precisions", "heads", "lengths", "head-width", "tokens", "batch-size", "layers", "vocabulary"},
+       step_presets,
+       measure_steps},
+      {"products", {"precisions"}, [](const Presets& /*presets*/, BenchOptions* /*options*/) {}, measure_products},
+  };
+  return all;
+}
+
+// Lists the questions that take an option, or all for "".
+std::vector<std::string> questions_with(const std::string& option) {
+  std::vector<std::string> names;
+  for (const Question& one : questions()) {
+    if (option.empty() || one.options.contains(option)) names.push_back(one.name);
+  }
+  return names;
+}
+
+const Question& question_of(const BenchOptions& options) {
+  for (const Question& one : questions()) {
+    if (one.name == options.question) return one;
+  }
+  const std::vector<std::string> names = questions_with("");
+  throw UsageError(join_text("headshare bench measures ", list_text(names), ", not ", brief_text(options.question),
+                             did_you_mean(options.question, names)));
+}
+
+// Refuses options of the cases that say nothing about this question.
+void refuse_other_cases(const Arguments& arguments, const Question& question, BenchOptions* options) {
+  Fields all = fields(options->grid);
+  for (Field& field : fields(options->step)) all.push_back(std::move(field));
+  for (const Field& field : all) {
+    if (question.options.contains(field.name) || !arguments.given(field.name)) continue;
+    throw UsageError(join_text("--", field.name, " is for headshare bench ", list_text(questions_with(field.name)),
+                               ", not for ", question.name, "; leave it out"));
+  }
+  if (question.name == "products" && options->device.may_be_cuda() && arguments.given("device")) {
+    throw UsageError("the products of headshare bench products are those of the CPU; leave --device out");
+  }
 }
 
 }  // namespace
@@ -248,33 +249,43 @@ int run_bench(const Words& words) {
   BenchOptions options;
   Arguments arguments(
       "bench",
-      "Measures how fast attention is computed, or the matrix products of a training step, by headshare "
-      "and by the libtorch in the same process. Every contender's result is checked before it is timed.");
-  arguments.required("QUESTION", "what to measure: attention, products", &options.question);
+      "Measures how fast headshare computes attention, decodes, takes training steps, or multiplies matrices, beside "
+      "libtorch in the same process and the most that the device can do. Every contender's result is checked before it "
+      "is timed.");
+  arguments.required("QUESTION", "what to measure: attention, decode, step, products", &options.question);
   arguments.group("How to measure", own_fields(options));
-  arguments.group("Cases of attention", fields(options.grid));
-  arguments.common({"quick", "schemes", "passes", "dropout", "seconds", "threads", "json"});
+  arguments.group("Cases", fields(options.grid));
+  arguments.group("Models of step", fields(options.step));
+  arguments.common({"quick", "schemes", "passes", "dropout", "seconds", "device", "threads", "json"});
   arguments.example("bench attention --schemes mha,mhe_add", "both passes, with and without masks and dropout");
+  arguments.example("bench decode", "the next token against a cache of 8,192 tokens, all schemes in turns");
+  arguments.example("bench step --device cuda --precisions bf16 --layers 12 --lengths 1024 --batch-size 16",
+                    "training steps of GPT-2 small on a card");
   arguments.example("bench attention --quick", "whether it works, in seconds");
   arguments.note(
-      "Contenders in attention: headshare (the kernel it chooses), torch_sdpa (every head's queries, keys and values "
-      "lie ready), and where keys are shared torch_sdpa_expanded (seen as H heads) and torch_sdpa_gqa (enable_gqa). "
-      "ratio_to_torch_sdpa is the fastest torch form's median over the contender's: above 1 is faster than torch. "
-      "products takes --precisions from the cases.");
+      "Contenders in attention and decode: headshare (the kernel it chooses), torch_sdpa (every head's queries, keys "
+      "and values lie ready), and where keys are shared torch_sdpa_expanded (seen as H heads) and torch_sdpa_gqa "
+      "(enable_gqa). On a card each of them once more with each of libtorch's kernels that takes it: _flash, "
+      "_efficient, _cudnn, _math. ratio_to_torch_sdpa is the fastest torch form's median over the contender's: above 1 "
+      "is faster than torch.");
+  arguments.note(
+      "The rate stands beside the roof that takes turns with the contenders: floating-point operations (gflops) beside "
+      "a square matrix product of libtorch in the same precision (product_gflops, percent_of_product); of decode bytes "
+      "of the cache, read once, (gb_per_s) beside STREAM's copy or triad (stream_gb_per_s, percent_of_stream). Every "
+      "contender is credited with the operations of heads that share nothing. A step has six for each token and each "
+      "weight of a matrix, and those of attention.");
   if (!arguments.parse(words)) return kOk;
-  const bool attention = options.question == "attention";
-  if (!attention && options.question != "products") {
-    throw UsageError(join_text("headshare bench measures attention or products, not ", brief_text(options.question),
-                               did_you_mean(options.question, {"attention", "products"})));
-  }
-  if (!attention) refuse_attention_cases(arguments, &options);
-  shrink(arguments, &options);
+  const Question& question = question_of(options);
+  refuse_other_cases(arguments, question, &options);
+  if (options.quick) Presets(arguments).set("repetitions", &options.repetitions, 3);
+  question.presets(Presets(arguments), &options);
   // libtorch runs as its users have it: what headshare does about freed memory would help its contenders as well.
-  // Decoding reads headshare's own cache, which lies where `generate` has it, for all contenders.
-  const bool decoding = attention && options.grid.queries == 1;
-  options.grid.device = start_runtime(
-      {.device = {.kind = DeviceChoice::Kind::kCpu}, .threads = options.threads, .keep_tensor_memory = decoding});
-  return attention ? measure_attention(options) : measure_products(options);
+  // Decoding reads headshare's own cache, which lies where `generate` has it, for all contenders; a step is
+  // headshare's.
+  const bool keeps = options.grid.queries == 1 || question.name == "step";
+  options.grid.device =
+      start_runtime({.device = options.device, .threads = options.threads, .keep_tensor_memory = keeps});
+  return question.measure(options);
 }
 
 }  // namespace headshare

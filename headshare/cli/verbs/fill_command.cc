@@ -9,6 +9,7 @@
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/host/runtime_options.h"
+#include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
 
 namespace headshare {
