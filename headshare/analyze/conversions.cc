@@ -51,7 +51,7 @@ Conversion collaborative(const ConversionSource& source, int64_t width) {
 }
 
 Conversion shared(const ConversionSource& source, const SharedScheme& to) {
-  const std::string name = to.size ? join_text(to.scheme, ":", *to.size) : to.scheme;
+  const std::string name = name_of(to);
   Conversion made{.scheme = to.scheme, .name = name, .command = "--to " + name, .impossible = {}};
   try {
     made.attention = converted_options(source.attention, to, source.needs_biases);
@@ -73,10 +73,17 @@ Conversion shared(const ConversionSource& source, const SharedScheme& to) {
   return made;
 }
 
-// Returns what one conversion can make of layers of `source`: for gqa one entry for each number of groups.
+// Returns what one conversion can make of layers of `source`: for gqa one entry for each number of groups, for
+// shared_query one for each map.
 std::vector<SharedScheme> targets_of(const ConversionRecord& conversion, const AttentionOptions& source) {
-  if (!conversion.size) return {{.scheme = conversion.scheme}};
   std::vector<SharedScheme> all;
+  if (conversion.variants) {
+    for (const std::string& variant : conversion.variants->all) {
+      all.push_back({.scheme = conversion.scheme, .variant = variant});
+    }
+    return all;
+  }
+  if (!conversion.size) return {{.scheme = conversion.scheme}};
   for (const int64_t size : conversion.size->worth_trying(source)) {
     all.push_back({.scheme = conversion.scheme, .size = size});
   }
@@ -84,7 +91,8 @@ std::vector<SharedScheme> targets_of(const ConversionRecord& conversion, const A
 }
 
 bool is_already(const AttentionOptions& source, const ConversionRecord& conversion, const SharedScheme& to) {
-  return source.scheme == to.scheme && (!to.size || conversion.size->value(source) == to.size);
+  return source.scheme == to.scheme && (!to.size || conversion.size->value(source) == to.size) &&
+         (to.variant.empty() || conversion.variants->value(source) == to.variant);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 //   cache: y W_K, y W_V and all y U: 2 (D + H r) per token
 // The cache is the same under rotary positions: keys are kept unrotated, because the residual becomes as wide as a head
 // only when it is read, and a rotation does not commute with B.
+#include "headshare/attention/lrkv.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -14,10 +16,6 @@
 
 namespace headshare {
 namespace {
-
-struct LrkvOptions {
-  std::optional<int64_t> rank = {};  // r; default a quarter of the head width
-};
 
 class LowRankKeyValue : public Scheme {
  public:

@@ -1,10 +1,12 @@
 // This is multi-head latent attention (MLA, DeepSeek-V2 and V3, 2024; docs/mathematics.md#mla): keys and values of all
 // heads come from one latent vector of a token, and one short turned key carries positions for all heads.
-//   c = norm(y W_DKV) [R wide], t = y W_KR [Dr wide], turned
+//   c = norm(y W_DKV) [R wide], or y W_DKV without the norm; t = y W_KR [Dr wide], turned
 //   q_h = x' W_Q^h = [n_h | r_h], r_h turned, where x' = x, or norm(x W_DQ) with compressed queries
 //   k_h = [c W_UK^h | t], v_h = c W_UV^h; cache: c, t: R + Dr per token
 // Whole sequences are computed so. A few queries against a cache read it as it is: W_UK^h is applied to the queries and
 // W_UV^h to what is found, and one key [c | t] and one value c serve all heads.
+#include "headshare/attention/mla.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -17,13 +19,6 @@ namespace headshare {
 namespace {
 
 constexpr double kLatentNormEpsilon = 1e-6;  // as DeepSeek's models have it
-
-struct MlaOptions {
-  std::optional<int64_t> kv_latent = {};     // R; default 4 D, at most half of the model width
-  std::optional<int64_t> query_latent = {};  // width of compressed queries; default: queries are not compressed
-  std::optional<int64_t> content = {};       // Dn, what a head compares besides what turns; default D
-  std::optional<int64_t> turned = {};        // Dr; default the even number from D / 2 on, under rotary positions
-};
 
 const MlaOptions& mla_options(const AttentionOptions& options) { return options.own.get<MlaOptions>(); }
 
@@ -40,7 +35,7 @@ class MultiHeadLatent : public Scheme {
       query_ = projection("query", queries);
     }
     latent_ = projection("latent", R_ + turned_width());
-    latent_norm_ = latent_norm("latent_norm", R_);
+    if (own().kv_norm) latent_norm_ = latent_norm("latent_norm", R_);
     key_ = from_latent("key", R_, H() * content_);
     value_ = from_latent("value", R_, H() * D());
     output_ = output_projection();
@@ -66,8 +61,8 @@ class MultiHeadLatent : public Scheme {
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
-    const Tensor made = latent_->forward(y);
-    const Tensor kept = at::cat({latent_norm_->forward(made.slice(2, 0, R_)), made.slice(2, R_)}, 2);
+    Tensor kept = latent_->forward(y);
+    if (latent_norm_ != nullptr) kept = at::cat({latent_norm_->forward(kept.slice(2, 0, R_)), kept.slice(2, R_)}, 2);
     return {rotated(split_heads(kept, 1), first)};  // [B, 1, S, R + Dr]
   }
 
@@ -88,10 +83,13 @@ class MultiHeadLatent : public Scheme {
   AttentionCost own_cost() const override {
     const int64_t compared = H() * (content_ + turned_width()), Q = own().query_latent.value_or(0);
     const int64_t queries = Q == 0 ? E() * compared : Q * (E() + compared);
-    const int64_t rest = E() * (R_ + turned_width()) + R_ * H() * (content_ + D()) + H() * D() * E();
-    // Projections after a norm absorb its weights, and compressed queries are no more than those of full rank.
-    return {.parameters = queries + Q + rest + R_,
-            .effective = std::min(queries, E() * compared) + rest,
+    const int64_t made = H() * (content_ + D()), maps = E() * R_ + R_ * made;
+    const int64_t rest = E() * turned_width() + H() * D() * E(), norm = own().kv_norm ? R_ : 0;
+    // Projections after a norm absorb its weights. Compressed queries, and keys and values without the norm, are no
+    // more than those of full rank.
+    const int64_t effective_maps = own().kv_norm ? maps : std::min(maps, E() * made);
+    return {.parameters = queries + Q + maps + rest + norm,
+            .effective = std::min(queries, E() * compared) + effective_maps + rest,
             .cache_elements = R_ + turned_width()};
   }
 
@@ -113,7 +111,7 @@ class MultiHeadLatent : public Scheme {
   int64_t R_, content_;
   Linear query_latent_ = nullptr, query_ = nullptr, latent_ = nullptr, key_ = nullptr, value_ = nullptr,
          output_ = nullptr;
-  Norm query_latent_norm_, latent_norm_;  // the first is null where queries are not compressed
+  Norm query_latent_norm_, latent_norm_;  // null where queries are not compressed, and without the norm of c
 };
 
 }  // namespace
@@ -138,13 +136,21 @@ Fields fields(MlaOptions& o) {
       width("rotary-head-width", &o.turned,
             "width of the one key of mla that rotary positions turn, for all heads; auto: head-width / 2, to an even "
             "number",
-            "qk-rope-head-dim")};
+            "qk-rope-head-dim"),
+      field("kv-latent-norm", &o.kv_norm,
+            "the latent vector of mla is normed; false: keys and values are linear in the input, as those of models "
+            "that `convert` makes",
+            {.since = 15}),
+      field("layer-kv-latent-widths", &o.layer_kv_latents,
+            "kv-latent-width of each layer (of each --layer-groups), where they differ; empty: --kv-latent-width",
+            {.min = 1, .max = 1 << 20, .since = 15})};
 }
 
 void set_defaults(AttentionOptions* options) {
   MlaOptions& own = options->own.get<MlaOptions>();
   const int64_t D = *options->head_width;
   if (!own.content) own.content = D;
+  if (!own.layer_kv_latents.empty()) own.kv_latent = std::ranges::max(own.layer_kv_latents);
   if (!own.kv_latent) own.kv_latent = std::max<int64_t>(1, std::min(4 * D, options->d_model / 2));
   if (options->rotary && !own.turned) own.turned = (D + 3) / 4 * 2;
   if (!options->scale) {
@@ -182,7 +188,10 @@ std::string why_not(const AttentionOptions& o) {
 
 std::string sizes(const AttentionOptions& o) {
   const MlaOptions& own = mla_options(o);
-  std::string text = join_text("latent width ", *own.kv_latent);
+  std::string text = own.layer_kv_latents.empty()
+                         ? join_text("latent width ", *own.kv_latent)
+                         : join_text("latent widths ", std::ranges::min(own.layer_kv_latents), " to ", *own.kv_latent);
+  if (!own.kv_norm) text += " without a norm";
   if (own.query_latent) text += join_text(", of queries ", *own.query_latent);
   if (own.turned) text += join_text(", turned ", *own.turned);
   return text;

@@ -19,8 +19,9 @@ NaiveHead mla_head(const NaiveLayer& layer, int64_t h, const Tensor& x, const Te
   const bool compressed = layer.has("query_latent.weight");
   const Tensor from = compressed ? normed_latent(layer, "query_latent_norm", layer.affine("query_latent", x)) : x;
   const Tensor made = layer.affine("latent", y);
-  const int64_t R = layer.parameter("latent_norm.weight").size(0);
-  const Tensor c = normed_latent(layer, "latent_norm", made.slice(1, 0, R));
+  const int64_t R = layer.parameter("key.weight").size(1);
+  const Tensor latent = made.slice(1, 0, R);
+  const Tensor c = layer.has("latent_norm.weight") ? normed_latent(layer, "latent_norm", latent) : latent;
   return {layer.own("query", h, from), at::cat({layer.own("key", h, c), made.slice(1, R)}, 1),
           layer.own("value", h, c)};
 }
@@ -35,9 +36,13 @@ AttentionOptions uneven_layer() {
   return options;
 }
 
-const AddFormula kMla({.scheme = "mla",
-                       .head = mla_head,
-                       .cases = {{"mla", small_layer("mla")}, {"mla_uneven", uneven_layer()}}});
+// A layer as `convert` makes it.
+AttentionOptions linear_layer() { return with_option(small_layer("mla"), "kv-latent-norm", "false"); }
+
+const AddFormula kMla(
+    {.scheme = "mla",
+     .head = mla_head,
+     .cases = {{"mla", small_layer("mla")}, {"mla_uneven", uneven_layer()}, {"mla_linear", linear_layer()}}});
 
 AttentionOptions turned_layer(const std::string& width) {
   AttentionOptions options = uneven_layer();
@@ -47,7 +52,7 @@ AttentionOptions turned_layer(const std::string& width) {
 
 TEST(Mla, BothFormsGiveTheSameHeads) {
   const at::NoGradGuard no_grad;
-  for (const AttentionOptions& options : {uneven_layer(), turned_layer("4")}) {
+  for (const AttentionOptions& options : {uneven_layer(), turned_layer("4"), linear_layer()}) {
     const Attention layer = random_attention(options);
     const Scheme& scheme = layer->scheme();
     const Tensor y = random_tensor({2, 7, 6}, 61);

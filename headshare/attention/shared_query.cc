@@ -147,10 +147,7 @@ class SharedQuery : public Scheme {
 
 }  // namespace
 
-namespace {
-namespace shared_query {
-
-const EnumNames<QueryMap>& map_names() {
+const EnumNames<QueryMap>& query_map_names() {
   static const EnumNames<QueryMap> names = {{QueryMap::kIdentity, "identity"}, {QueryMap::kBias, "bias"},
                                             {QueryMap::kDiagonal, "diagonal"}, {QueryMap::kComplex, "complex"},
                                             {QueryMap::kBlocks, "blocks"},     {QueryMap::kLowRank, "low_rank"},
@@ -158,7 +155,10 @@ const EnumNames<QueryMap>& map_names() {
   return names;
 }
 
-std::string name_of(QueryMap map) { return enum_name(map_names(), map); }
+namespace {
+namespace shared_query {
+
+std::string name_of(QueryMap map) { return enum_name(query_map_names(), map); }
 
 Fields fields(SharedQueryOptions& o) {
   return {
@@ -167,7 +167,7 @@ Fields fields(SharedQueryOptions& o) {
           "the map of each head of shared_query on the query that heads share: none, a vector that is added or "
           "multiplied, complex numbers or 2 x 2 blocks on pairs of dimensions, a sum with a product of low rank, or a "
           "full matrix (MFA)",
-          map_names(), {.since = 14}),
+          query_map_names(), {.since = 14}),
       field("query-rank", &o.rank, "rank of --query-map low_rank; auto: a quarter of the head width",
             {.min = 1, .max = 1 << 16, .since = 14}),
       field("query-width", &o.width, "width of the query that heads share under --query-map full; auto: head-width",

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "headshare/base/options/field.h"
+
 namespace headshare {
 
 // This names the map that makes a head's query of what all heads share.
@@ -16,6 +18,8 @@ enum class QueryMap {
   kLowRank,   // q + (q U_h) B_h
   kFull,      // q W_h
 };
+
+const EnumNames<QueryMap>& query_map_names();
 
 struct SharedQueryOptions {
   QueryMap map = QueryMap::kFull;

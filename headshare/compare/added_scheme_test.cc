@@ -112,6 +112,7 @@ ConversionRecord low_rank_conversion() {
           .fill = fill_low_rank,
           .size = ConversionSize{
               .name = "rank",
+              .what = "rank",
               .value = [](const AttentionOptions& o) { return o.own.get<LowRankOptions>().rank; },
               .set = [](int64_t rank, AttentionOptions* target) { target->own.get<LowRankOptions>().rank = rank; },
               .worth_trying = [](const AttentionOptions& o) { return std::vector<int64_t>{o.d_model / 2}; }}};

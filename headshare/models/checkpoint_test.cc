@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/attention/gqa.h"
+#include "headshare/attention/mla.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/feed_forward.h"
 #include "headshare/models/testing.h"
@@ -172,6 +173,22 @@ TEST_F(CheckpointTest, SchemesOfLaterYearsComeBackAndAskForANewerProgram) {
     const Tensor ids = random_ids(2, 7, 256);
     EXPECT_TRUE(same_bits(load_model(path()).model->hidden(ids), model->hidden(ids)));
   }
+}
+
+TEST_F(CheckpointTest, LatentVectorsOfConvertedModelsComeBack) {
+  DecoderOptions options = small_options("mla");
+  options.vocabulary = 256;
+  MlaOptions& mla = options.attention.own.get<MlaOptions>();
+  mla.kv_norm = false;
+  mla.layer_kv_latents = {3, 7};
+  const Decoder model = small_decoder(options);
+  save_model(path(), model, &bytes_);
+  EXPECT_EQ(config()["format_version"], 15);
+  const Decoder back = load_model(path()).model;
+  EXPECT_EQ(back->options().attention.own.get<MlaOptions>().layer_kv_latents, mla.layer_kv_latents);
+  const at::NoGradGuard no_grad;
+  const Tensor ids = random_ids(2, 7, 256);
+  EXPECT_TRUE(same_bits(back->hidden(ids), model->hidden(ids)));
 }
 
 TEST_F(CheckpointTest, GatesAndSinksComeBackAndAskForANewerProgram) {

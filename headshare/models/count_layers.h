@@ -4,7 +4,9 @@
 
 #include <limits>
 #include <map>
+#include <utility>
 
+#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme.h"
 #include "headshare/base/error.h"
 #include "headshare/metrics/model_size.h"
@@ -42,22 +44,34 @@ LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
   return count;
 }
 
-// Counts the parameters and the cache of a model. Layers are alike except for their key widths: one of each width is
-// made and counted as often as the width occurs. Layers that share their parameters count once, and each fills a cache
-// of its own.
+// Layers differ in these widths, of collaborative attention and of mla.
+using LayerWidths = std::pair<std::optional<int64_t>, std::optional<int64_t>>;
+inline LayerWidths layer_widths(const AttentionOptions& layer) {
+  return {layer.key_width, layer.own.get<MlaOptions>().kv_latent};
+}
+
+// Counts the parameters and the cache of a model. Layers are alike except for their widths: one of each width is made
+// and counted as often as the width occurs. Layers that share their parameters count once, and each fills a cache of
+// its own.
 template <class Model, class Options>
 ModelSize count_layers(const Options& options) {
   const int64_t layers = own_layers(options);
   const int64_t depths = options.layers / layers;  // each of these layers runs at so many depths
-  std::map<int64_t, int64_t> alike;                // key width -> layers with parameters of their own
-  if (options.layer_key_widths.empty()) alike[*options.attention.key_width] = layers;
-  for (const int64_t width : options.layer_key_widths) ++alike[width];
+  struct Alike {
+    AttentionOptions attention;
+    int64_t number = 0;
+  };
+  std::map<LayerWidths, Alike> alike;  // layers with parameters of their own
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const AttentionOptions attention = layer_attention(options, layer);
+    Alike& one = alike[layer_widths(attention)];
+    if (one.number++ == 0) one.attention = attention;
+  }
   ModelSize size;
   int64_t elements = 0;
-  for (const auto& [width, number] : alike) {
-    AttentionOptions attention = options.attention;
-    attention.key_width = width;
-    const LayerCount one = count_layer<Model>(options, attention);
+  for (const auto& [widths, layer] : alike) {
+    const int64_t number = layer.number;
+    const LayerCount one = count_layer<Model>(options, layer.attention);
     if (size.total_parameters == 0) size.total_parameters = one.rest;
     // The cache has at most as many elements as the projections that fill it.
     const int64_t most = std::numeric_limits<int64_t>::max() / kBytesOfFloat;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/options/prefixed.h"
@@ -45,6 +46,9 @@ double start_deviation(const EncoderDecoderOptions& o) {
 
 // Copies options that belong to the model and not to a site.
 void take_common(const EncoderDecoderOptions& o, AttentionOptions* site) {
+  HS_CHECK(site->own.get<MlaOptions>().layer_kv_latents.empty(),
+           "an encoder-decoder has one latent width for all layers; use --kv-latent-width instead of "
+           "--layer-kv-latent-widths");
   site->d_model = o.attention.d_model;
   site->heads = o.attention.heads;
   site->rotary = o.positions == PositionKind::kRotary;

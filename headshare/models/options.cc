@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/models/feed_forward.h"
@@ -54,19 +55,31 @@ Field vocabulary_field(TransformerOptions& o) {
                {.min = 1, .max = 1 << 30, .aliases = {"vocab-size"}});
 }
 
+// Throws Error unless the option `name` has a number for each layer.
+void check_one_for_each(const std::string& name, const std::vector<int64_t>& widths, const TransformerOptions& o) {
+  HS_CHECK(static_cast<int64_t>(widths.size()) == own_layers(o), name, " has ", widths.size(), " numbers for ",
+           own_layers(o), o.layer_groups ? " groups of layers that share their parameters" : " layers",
+           "; give one for each");
+}
+
 // Checks the key widths of the layers and takes the widest for estimates of memory. They are dropped for schemes that
 // do not have them, as every option of one scheme alone.
 void resolve_layer_widths(TransformerOptions& o) {
   if (!scheme_record(o.attention.scheme).shares_key_width) o.layer_key_widths.clear();
   if (o.layer_key_widths.empty()) return;
-  HS_CHECK(static_cast<int64_t>(o.layer_key_widths.size()) == own_layers(o), "layer-key-widths has ",
-           o.layer_key_widths.size(), " numbers for ", own_layers(o),
-           o.layer_groups ? " groups of layers that share their parameters" : " layers", "; give one for each");
+  check_one_for_each("layer-key-widths", o.layer_key_widths, o);
   for (const int64_t width : o.layer_key_widths) {
     o.attention.key_width = width;
     resolve(o.attention);
   }
   o.attention.key_width = *std::max_element(o.layer_key_widths.begin(), o.layer_key_widths.end());
+}
+
+// The same of the latent widths, whose largest the scheme itself takes.
+void resolve_layer_latents(TransformerOptions& o) {
+  std::vector<int64_t>& widths = o.attention.own.get<MlaOptions>().layer_kv_latents;
+  if (o.attention.scheme != "mla") widths.clear();
+  if (!widths.empty()) check_one_for_each("layer-kv-latent-widths", widths, o);
 }
 
 void resolve_layer_groups(TransformerOptions& o) {
@@ -101,6 +114,7 @@ void resolve_shared(TransformerOptions& o, double output_deviation) {
   o.attention.output_deviation = output_deviation;
   resolve_layer_groups(o);
   resolve_layer_widths(o);
+  resolve_layer_latents(o);
   resolve_windows(o);
   o.attention = resolve(o.attention);
   if (!o.feed_forward_width) o.feed_forward_width = default_feed_forward_width(o.feed_forward, o.attention.d_model);
@@ -126,6 +140,11 @@ int64_t embedding_width(const TransformerOptions& o) { return o.embedding_width.
 AttentionOptions layer_attention(const TransformerOptions& o, int64_t layer) {
   AttentionOptions attention = o.attention;
   if (!o.layer_key_widths.empty()) attention.key_width = o.layer_key_widths.at(static_cast<size_t>(layer));
+  MlaOptions& mla = attention.own.get<MlaOptions>();
+  if (!mla.layer_kv_latents.empty()) {
+    mla.kv_latent = mla.layer_kv_latents.at(static_cast<size_t>(layer));
+    mla.layer_kv_latents.clear();
+  }
   if (o.global_every && layer % *o.global_every == o.global_first) {
     attention.window.reset();
   } else if (o.local_rotary_base) {

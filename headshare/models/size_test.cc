@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "headshare/attention/latent_testing.h"
+#include "headshare/attention/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/testing.h"
@@ -47,6 +48,27 @@ TEST(Size, LayersMayDifferInTheirKeyWidths) {
   EXPECT_THAT(error_message([&] { resolve(options); }), HasSubstr("2 numbers for 3 layers"));
   options.attention.scheme = "mqa";  // key widths say nothing about other schemes
   EXPECT_TRUE(resolve(options).layer_key_widths.empty());
+}
+
+// The same of mla and its latent vectors; without a norm they have no other parameters than their maps.
+TEST(Size, LayersMayDifferInTheirLatentWidths) {
+  DecoderOptions options = small_options("mla");
+  options.layers = 3;
+  MlaOptions& mla = options.attention.own.get<MlaOptions>();
+  mla.kv_norm = false;
+  mla.layer_kv_latents = {4, 16, 4};
+  const Decoder model = small_decoder(options);
+  expect_counted(model);
+  EXPECT_EQ(*model->options().attention.own.get<MlaOptions>().kv_latent, 16);
+  EXPECT_EQ(model->attention(0)->scheme().cost().cache_elements, 4);
+  EXPECT_EQ(model->attention(1)->scheme().cost().effective, 4 * 16 * 16) << "no more than mha";
+  EXPECT_EQ(measure(model->options()).cache_bytes_per_token, 4 * (4 + 16 + 4));
+  mla.layer_kv_latents = {4, 16};
+  EXPECT_THAT(error_message([&] { resolve(options); }), HasSubstr("2 numbers for 3 layers"));
+  mla.layer_kv_latents = {4, 17, 4};
+  EXPECT_THAT(error_message([&] { resolve(options); }), HasSubstr("at most 16"));
+  options.attention.scheme = "mqa";  // latent widths say nothing about other schemes
+  EXPECT_TRUE(resolve(options).attention.own.get<MlaOptions>().layer_kv_latents.empty());
 }
 
 // The counts are those of BertForMaskedLM and of BertModel without and with its pooler, of transformers'

@@ -13,7 +13,9 @@ from browser import page  # noqa: F401 (a fixture)
 from tiny_model import BPE, write_model
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 60
-CONVERSIONS = ["collaborative 12", "collaborative 8", "collaborative 4", "gqa:2", "mqa", "mhe_mul", "mhe_add", "skv"]
+MAPS = ["identity", "bias", "diagonal", "complex", "blocks", "low_rank", "full"]
+CONVERSIONS = ["collaborative 12", "collaborative 8", "collaborative 4", "gqa:2", "mqa", "mhe_mul", "mhe_add", "skv", "lrkv:2",
+               "lrkv:1", *(f"shared_query:{name}" for name in MAPS), "mla:8", "mla:4", "mla:2"]  # fmt: skip
 
 
 def set_options(model, **options):
@@ -82,7 +84,8 @@ def test_says_what_convert_says(run, model):
     text = model.parent / "text.txt"
     found = analysis(run, model, "--text", text, "--text-tokens", 640, "--iterations", 5)
     for row in found["conversions"]:
-        steps = ("--iterations", 5) if row["convert"].split()[1] in ("collaborative", "mhe_mul") else ()
+        iterated = row["scheme"] in ("collaborative", "mhe_mul", "shared_query")
+        steps = ("--iterations", 5) if iterated else ()
         converted = json.loads(
             run("convert", model, model.parent / "out", *row["convert"].split(), "--sample-text", text,
                 "--sample-tokens", 640, *steps, "--overwrite", "--json").stdout

@@ -156,7 +156,7 @@ def test_a_converted_model_trains_on(run, model):
     assert done.returncode == 0
 
 
-SHARED = ["gqa:2", "mqa", "mhe-mul", "mhe_add", "skv"]
+SHARED = ["gqa:2", "mqa", "mhe-mul", "mhe_add", "skv", "lrkv:1", "shared-query:complex", "shared_query:low-rank:2", "mla:6"]
 
 
 @pytest.fixture
@@ -206,7 +206,18 @@ def test_pooling_says_what_alignment_gains(run, four_heads):
         (["--to", "mqa", "--iterations", 3], "mqa is computed at once"),
         (["--to", "mqa", "--sample-tokens", 64], "--sample-tokens needs --sample-text or --sample-images"),
         (["--to", "gqa:x"], "'x' is not a number of groups"),
-        (["--to", "mqa:2"], "only gqa takes a number"),
+        (["--to", "mqa:2"], "a number behind a name is for gqa, lrkv, shared_query and mla; write --to mqa"),
+        (["--to", "lrkv:0"], "'0' is not a rank; write --to lrkv:4"),
+        (["--to", "lrkv:5"], "rank 5 of lrkv is not within 1..4"),
+        (["--to", "shared_query:round"], "'round' is no map of shared_query; choose identity,"),
+        (["--to", "shared_query:complex:2"], "maps of form complex have no size; leave 2 out"),
+        (["--to", "shared_query:low_rank:5"], "shared_query:low_rank:5 is not within 1..4"),
+        (["--to", "shared_query:full:4:4"], "'4' is not a rank or width"),
+        (["--to", "mla:17"], "latent width 17 of mla is not within 1..16"),
+        (["--to", "mla:4", "--mean-latent-width", 4], "exclude each other"),
+        (["--to", "mla", "--mean-latent-width", 17], "a mean of 17 is above 16"),
+        (["--to", "lrkv", "--mean-latent-width", 4], "--mean-latent-width is about --to mla, not lrkv"),
+        (["--to", "mqa", "--max-error", 0.1], "--max-error is about --to collaborative and --to mla, not mqa"),
         (["--to", "gqb"], "gqa:GROUPS"),
         (["--to", "skv", "--pooling", "mean"], "--pooling is about"),
         (["--to", "mqa", "--key-width", 4], "are about --to collaborative"),
@@ -219,6 +230,23 @@ def test_impossible_shared_heads_write_nothing(run, four_heads, words, says):
     result = run("convert", model, model.parent / "out", *words, check=False)
     assert result.returncode != 0 and says in result.stderr
     assert not (model.parent / "out").exists()
+
+
+def test_layers_get_the_latent_width_that_they_need(run, four_heads):
+    text = four_heads.parent / "text.txt"
+    words = ["convert", four_heads, four_heads.parent / "out", "--to", "mla", "--sample-text", text]
+    report = json.loads(run(*words, "--max-error", 0.3, "--json").stdout)
+    widths = [layer["size"] for layer in report["layers"]]
+    assert all(1 <= width < 16 for width in widths)
+    options = json.loads((four_heads.parent / "out" / "config.json").read_text())
+    assert options["format_version"] == 15
+    assert options["model"]["kv-latent-norm"] is False and options["model"]["layer-kv-latent-widths"] == widths
+    costs = {row["scheme"]: row for row in json.loads(run("cost", four_heads.parent / "out", "--json").stdout)}
+    assert costs["mla"]["total_parameters"] == report["after"]["parameters"]
+    assert report["after"]["cache_bytes_per_token"] == 4 * sum(widths)
+    assert perplexity(run, four_heads.parent / "out", text) > 1
+    mean = json.loads(run(*words, "--mean-latent-width", 6, "--json", "--overwrite").stdout)
+    assert sum(layer["size"] for layer in mean["layers"]) <= 12
 
 
 def test_both_models_are_scored_as_evaluate_does(run, refused, model):

@@ -1,5 +1,7 @@
 #include "headshare/cli/tables/conversion_report.h"
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/table.h"
@@ -94,7 +96,11 @@ std::string groups_text(const std::vector<std::vector<int64_t>>& groups) {
 
 std::string table_of(const SharedHeadsReport& report) {
   const SharedResult& first = report.layers.front().result;
-  std::vector<Column> columns = {{"layer", Align::kLeft}, {"error of scores"}, {"of values"}};
+  const bool sized = std::any_of(report.layers.begin(), report.layers.end(),
+                                 [&](const SharedLayerReport& one) { return one.size != report.layers.front().size; });
+  std::vector<Column> columns = {{"layer", Align::kLeft}};
+  if (sized) columns.push_back({"size"});
+  columns.insert(columns.end(), {{"error of scores"}, {"of values"}});
   if (first.aligned_mean) columns.insert(columns.end(), {{"aligned means"}, {"of values"}});
   if (first.plain_mean) columns.insert(columns.end(), {{"plain means"}, {"of values"}});
   const bool sampled = report.layers.front().output_change >= 0;
@@ -103,6 +109,7 @@ std::string table_of(const SharedHeadsReport& report) {
   std::string groups;
   for (const SharedLayerReport& layer : report.layers) {
     std::vector<std::string> cells = {layer.layer};
+    if (sized) cells.push_back(std::to_string(*layer.size));
     add_error(layer.result.error, &cells);
     if (layer.result.aligned_mean) add_error(*layer.result.aligned_mean, &cells);
     if (layer.result.plain_mean) add_error(*layer.result.plain_mean, &cells);
@@ -128,6 +135,7 @@ nlohmann::ordered_json layers_of(const SharedHeadsReport& report) {
                       {"plain_mean", error_json(layer.result.plain_mean)},
                       {"aligned_mean", error_json(layer.result.aligned_mean)},
                       {"groups", layer.result.groups},
+                      {"size", layer.size ? nlohmann::ordered_json(*layer.size) : nlohmann::ordered_json()},
                       {"output_change", optional_number(layer.output_change)},
                       {"seconds", layer.seconds}});
   }

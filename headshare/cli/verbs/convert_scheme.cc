@@ -8,6 +8,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/files/placeholder.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/options/nearest.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/base/strings/number.h"
 #include "headshare/cli/arguments/args.h"
@@ -48,8 +49,14 @@ Fields fields(SchemeConversion& o) {
       field("mean-key-width", &width.mean_key_width,
             "key width of all layers on average: each gets more or less, where errors fall most",
             {.min = 1, .max = 1 << 20}),
-      field("max-error", &width.max_error,
-            "relative error of a layer's scores that is allowed: the narrowest layers within it", {.min = 0, .max = 1}),
+      field("mean-latent-width", &o.mean_latent_width,
+            "of mla: latent width of all layers on average: each gets more or less, where errors fall most",
+            {.min = 1, .max = 1 << 20}),
+      field(
+          "max-error", &width.max_error,
+          "relative error of a layer's scores, of mla also of its values, that is allowed: the narrowest layers within "
+          "it",
+          {.min = 0, .max = 1}),
       field("max-parameters", &width.max_parameters,
             "parameters the model may have: widths grow step by step where errors fall most", {.min = 1}),
       field("pooling", &o.pooling,
@@ -97,23 +104,48 @@ std::string schemes_with(const Property& property, const std::string& before = "
   return list_text(names);
 }
 
-const std::optional<ConversionSize>& size_of_conversion(const std::string& scheme) {
-  static const std::optional<ConversionSize> none;
-  return scheme == kCollaborative ? none : conversion_record(scheme).size;
+// The parts of "shared_query:low_rank:8".
+std::vector<std::string> parts_of(const std::string& to) {
+  std::vector<std::string> parts;
+  size_t from = 0;
+  for (size_t colon = to.find(':'); colon != std::string::npos; colon = to.find(':', from)) {
+    parts.push_back(to.substr(from, colon - from));
+    from = colon + 1;
+  }
+  parts.push_back(to.substr(from));
+  return parts;
 }
 
-// Parses "gqa:4" as gqa with 4 groups.
+// Takes the kind of layer out of the parts behind a scheme, where the first of them is one; else returns "".
+std::string take_variant(const ConversionRecord& conversion, std::vector<std::string>* parts) {
+  if (!conversion.variants || parts->empty()) return "";
+  const std::vector<std::string>& all = conversion.variants->all;
+  const std::string named = canonical_scheme(parts->front());
+  if (std::find(all.begin(), all.end(), named) == all.end()) {
+    HS_CHECK(number_in<int64_t>(parts->front()), "'", parts->front(), "' is no ", conversion.variants->name, " of ",
+             conversion.scheme, "; choose ", list_text(all, "or"), did_you_mean(named, all));
+    return "";
+  }
+  parts->erase(parts->begin());
+  return named;
+}
+
+// Parses "gqa:4" as gqa with 4 groups, "shared_query:complex" as shared_query with complex maps.
 SharedScheme parse_scheme(const std::string& to) {
-  const size_t colon = to.find(':');
+  std::vector<std::string> rest = parts_of(to);
+  rest.erase(rest.begin());
   SharedScheme scheme{.scheme = scheme_of(to)};
-  if (colon == std::string::npos) return scheme;
-  const std::string number = to.substr(colon + 1);
-  const std::optional<ConversionSize>& size = size_of_conversion(scheme.scheme);
-  HS_CHECK(size, "--to ", to, ": only ", schemes_with([](const ConversionRecord& one) { return one.size.has_value(); }),
-           " takes a number behind its name; write --to ", scheme.scheme);
-  scheme.size = number_in<int64_t>(number);
-  HS_CHECK(scheme.size && *scheme.size >= 1, "--to ", to, ": '", number, "' is not a number of ", size->name,
-           "; write --to ", scheme.scheme, ":4");
+  if (rest.empty()) return scheme;
+  const auto sized = [](const ConversionRecord& one) { return one.size.has_value(); };
+  const ConversionRecord* conversion = scheme.scheme == kCollaborative ? nullptr : &conversion_record(scheme.scheme);
+  HS_CHECK(conversion != nullptr && conversion->size, "--to ", to, ": a number behind a name is for ",
+           schemes_with(sized), "; write --to ", scheme.scheme);
+  scheme.variant = take_variant(*conversion, &rest);
+  if (rest.empty()) return scheme;
+  scheme.size = number_in<int64_t>(rest.front());
+  HS_CHECK(rest.size() == 1 && scheme.size && *scheme.size >= 1, "--to ", to, ": '", rest.back(), "' is not a ",
+           conversion->size->what, "; write --to ",
+           name_of({.scheme = scheme.scheme, .size = 4, .variant = scheme.variant}));
   return scheme;
 }
 
@@ -123,24 +155,41 @@ bool converts_to(const std::string& scheme) {
          std::any_of(all.begin(), all.end(), [&](const auto& one) { return one->scheme == scheme; });
 }
 
-void check_width(const SchemeConversion& o, const std::string& scheme) {
+bool has_layer_sizes(const ConversionRecord& conversion) { return conversion.layer_sizes.has_value(); }
+
+// Throws Error for widths of another scheme, or of the same one twice.
+void check_sizes(const SchemeConversion& o, const SharedScheme& to) {
   const WidthChoice& width = o.width;
-  const int given = static_cast<int>(width.key_width.has_value()) + static_cast<int>(width.mean_key_width.has_value()) +
-                    static_cast<int>(width.max_error.has_value()) + static_cast<int>(width.max_parameters.has_value());
-  if (scheme != kCollaborative) {
-    HS_CHECK(
-        given == 0,
-        "--key-width, --mean-key-width, --max-error and --max-parameters are about --to collaborative; the sizes of ",
-        scheme, " follow from the model");
+  HS_CHECK(!width.key_width && !width.mean_key_width && !width.max_parameters,
+           "--key-width, --mean-key-width and --max-parameters are about --to collaborative; the sizes of ", to.scheme,
+           " follow from the model");
+  const int given = static_cast<int>(to.size.has_value()) + static_cast<int>(o.mean_latent_width.has_value()) +
+                    static_cast<int>(width.max_error.has_value());
+  if (has_layer_sizes(conversion_record(to.scheme))) {
+    HS_CHECK(given <= 1, "--to ", name_of(to), ", --mean-latent-width and --max-error exclude each other");
     return;
   }
+  HS_CHECK(!o.mean_latent_width, "--mean-latent-width is about ", schemes_with(has_layer_sizes, "--to "), ", not ",
+           to.scheme);
+  HS_CHECK(!width.max_error, "--max-error is about --to collaborative and ", schemes_with(has_layer_sizes, "--to "),
+           ", not ", to.scheme);
+}
+
+void check_width(const SchemeConversion& o, const SharedScheme& to) {
+  if (to.scheme != kCollaborative) return check_sizes(o, to);
+  const WidthChoice& width = o.width;
+  HS_CHECK(!o.mean_latent_width, "--mean-latent-width is about ", schemes_with(has_layer_sizes, "--to "),
+           "; give --mean-key-width");
+  const int given = static_cast<int>(width.key_width.has_value()) + static_cast<int>(width.mean_key_width.has_value()) +
+                    static_cast<int>(width.max_error.has_value()) + static_cast<int>(width.max_parameters.has_value());
   HS_CHECK(given > 0,
            "--to collaborative needs a width: --key-width N, --mean-key-width N, --max-error E or --max-parameters P");
   HS_CHECK(given == 1, "--key-width, --mean-key-width, --max-error and --max-parameters exclude each other");
 }
 
-void check_options(const SchemeConversion& o, const std::string& scheme) {
-  check_width(o, scheme);
+void check_options(const SchemeConversion& o, const SharedScheme& to) {
+  const std::string& scheme = to.scheme;
+  check_width(o, to);
   const ConversionRecord* conversion = scheme == kCollaborative ? nullptr : &conversion_record(scheme);
   const DecompositionOptions usual;
   const DecompositionOptions& asked = o.decomposition;
@@ -245,7 +294,8 @@ Model converted(const Model& source, const ConversionCall& conversion, Conversio
   }
   SharedHeadsReport report;
   const Model target = with_progress([&](const ConversionObserver& observer) {
-    return to_shared(source, {conversion.to, options.decomposition, conversion.sample}, observer, &report);
+    const SizeChoice sizes{.mean = options.mean_latent_width, .max_error = options.width.max_error};
+    return to_shared(source, {conversion.to, options.decomposition, conversion.sample, sizes}, observer, &report);
   });
   *presented = present(report);
   return target;
@@ -343,12 +393,11 @@ int convert_vision(const fs::path& directory, ConversionCall conversion, const D
 std::vector<std::string> sharing_schemes() {
   std::vector<std::string> names = {kCollaborative};
   for (const auto& one : conversion_records()) {
-    std::string name = one->scheme;
-    if (one->size) {
-      name += ":";
-      for (const char c : one->size->name) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    }
-    names.push_back(name);
+    std::string parts;
+    if (one->variants) parts += ":" + one->variants->name;
+    if (one->size) parts += ":" + one->size->name;
+    std::transform(parts.begin(), parts.end(), parts.begin(), [](unsigned char c) { return std::toupper(c); });
+    names.push_back(one->scheme + parts);
   }
   return names;
 }
@@ -366,7 +415,7 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   as_usage([&] {
     conversion.to = parse_scheme(to);
     conversion.to.pooling = options.pooling;
-    check_options(options, conversion.to.scheme);
+    check_options(options, conversion.to);
   });
   const fs::path directory = find_checkpoint(source);
   InputPaths inputs = options.sample_text;

@@ -11,8 +11,9 @@
 namespace headshare {
 
 struct SchemeConversion {
-  WidthChoice width = {};                    // of collaborative
-  Pooling pooling = Pooling::kLeastSquares;  // of gqa and mqa
+  WidthChoice width = {};                         // of collaborative; the error also of mla
+  std::optional<int64_t> mean_latent_width = {};  // of mla
+  Pooling pooling = Pooling::kLeastSquares;       // of gqa and mqa
   DecompositionOptions decomposition = {};
   std::vector<std::string> sample_text;
   std::string sample_images;  // a directory, of a vision transformer

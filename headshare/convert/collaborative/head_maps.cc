@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "headshare/attention/mla.h"
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/collaborative/model_change.h"
 
@@ -22,7 +24,8 @@ void check_has_outputs(const AttentionOptions& options, const std::string& layer
 
 void check_all_there(const AttentionOptions& options, const std::string& layer) {
   HS_CHECK(options.scheme != "sha", layer, ": the heads of sha are one head, which leaves nothing to share");
-  HS_CHECK(!options.rotary_dimensions, layer, ": rotary positions turn only ", *options.rotary_dimensions,
+  HS_CHECK(!options.rotary || rotated_width(options) == compared_width(options), layer, ": rotary positions turn only ",
+           rotated_width(options),
            " dimensions of each head (rotary-dimensions), and heads are compared and "
            "converted as if they turn as a whole; exact folds (--exact) keep such rotations");
 }
@@ -53,10 +56,17 @@ void read_output(const Scheme& scheme, const Posed& posed, HeadMaps* maps) {
 }  // namespace
 
 std::string why_not_by_weights(const AttentionOptions& options) {
-  if (!options.qk_norm) return "";
-  return "a model with normed queries and keys (qk-norm) has no query and key maps: the norm stands between the "
-         "projection and the comparison. To have heads that share, train a model of the scheme, with this one as its "
-         "--teacher";
+  const std::string way_out = " To have heads that share, train a model of the scheme, with this one as its --teacher";
+  if (options.qk_norm) {
+    return "a model with normed queries and keys (qk-norm) has no query and key maps: the norm stands between the "
+           "projection and the comparison." +
+           way_out;
+  }
+  const MlaOptions& mla = options.own.get<MlaOptions>();
+  if (options.scheme != "mla" || !(mla.kv_norm || mla.query_latent)) return "";
+  return "a model with normed latent vectors (mla) has no query, key and value maps: the norm stands between two "
+         "projections." +
+         way_out;
 }
 
 void check_comparable(const Scheme& scheme, const std::string& layer) {

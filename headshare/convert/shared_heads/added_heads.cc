@@ -36,21 +36,21 @@ std::pair<Tensor, Tensor> best_side(const Tensor& maps, const Tensor& constants,
 
 }  // namespace
 
-AddedHeads added_heads(const HeadSlices& slices, int64_t E) {
-  const auto constants = [E](const Tensor& x) { return x.size(2) > E ? x.select(2, E) : Tensor(); };
-  const Tensor A = slices.query.slice(2, 0, E);
-  const Tensor B = slices.key.slice(2, 0, E);
+AddedHeads added_heads(const HeadSlices& slices, int64_t query_rows, int64_t key_rows) {
+  const auto constants = [](const Tensor& x, int64_t rows) { return x.size(2) > rows ? x.select(2, rows) : Tensor(); };
+  const Tensor A = slices.query.slice(2, 0, query_rows), a = constants(slices.query, query_rows);
+  const Tensor B = slices.key.slice(2, 0, key_rows), b = constants(slices.key, key_rows);
   // The heads' sum is one head as wide as all of them.
   const auto side_by_side = [](const Tensor& x) { return x.transpose(1, 2).flatten(2).unsqueeze(1); };
   const HeadSlices sum{side_by_side(A) / static_cast<double>(A.size(1)), side_by_side(B)};
   AddedHeads result;
   result.key = pooled(sum, 1, A.size(3), Pooling::kLeastSquares).key.squeeze(1);
-  result.key_constant = constants(slices.key);
+  result.key_constant = b;
   for (int i = 0; i < kRoundsOfAdded; ++i) {
     const Tensor key = with_constant(result.key.unsqueeze(1), result.key_constant);
-    std::tie(result.query, result.query_constant) = best_side(A, constants(slices.query), slices.key, key);
+    std::tie(result.query, result.query_constant) = best_side(A, a, slices.key, key);
     const Tensor query = with_constant(result.query.unsqueeze(1), result.query_constant);
-    std::tie(result.key, result.key_constant) = best_side(B, constants(slices.key), slices.query, query);
+    std::tie(result.key, result.key_constant) = best_side(B, b, slices.query, query);
   }
   return result;
 }

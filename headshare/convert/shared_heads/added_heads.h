@@ -13,8 +13,8 @@ struct AddedHeads {
 };
 
 // The maps and constants that come closest to each head's (x A_h + a_h) . (y B_h + b_h), x and y of mean 0, by
-// alternating least squares from the best common map. Slices end with the row of constants: query [F, H, E + 1, d], key
-// [F, H, E or E + 1, d].
-AddedHeads added_heads(const HeadSlices& slices, int64_t E);
+// alternating least squares from the best common map. A side whose slices have a row more than its map, `query_rows` or
+// `key_rows`, has constants, which are the last one: query [F, H, E + 1, d], key [F, H, E or E + 1, d].
+AddedHeads added_heads(const HeadSlices& slices, int64_t query_rows, int64_t key_rows);
 
 }  // namespace headshare

@@ -45,6 +45,7 @@ std::vector<int64_t> numbers_of_groups(const AttentionOptions& source) {
 ConversionRecord gqa_conversion() {
   ConversionRecord record = pooling_conversion("gqa", groups_of);
   record.size = ConversionSize{.name = "groups",
+                               .what = "number of groups",
                                .value = [](const AttentionOptions& o) { return o.own.get<GqaOptions>().groups; },
                                .set = set_groups,
                                .worth_trying = numbers_of_groups};

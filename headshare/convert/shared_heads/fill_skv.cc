@@ -14,13 +14,11 @@ void fill_skv(const SharingProblem& problem, const SharingTask&, SchemeFiller* f
   const HeadSlices values = problem.values();
   Tensor tied = tied_maps(scores, values, problem.width());  // [H, E or E + 1, D]
   const bool rotary = scores.key.is_complex();
-  const auto as_slices = [rotary](const Tensor& maps) {
-    return rotary ? as_complex(maps).permute({2, 0, 1}).unsqueeze(3) : maps.unsqueeze(0);
-  };
-  const Tensor factors = balancing_factors({best_queries(scores, as_slices(tied)), as_slices(tied)});  // [F, H, r]
+  const auto slices = [rotary](const Tensor& maps) { return as_slices(maps, rotary); };
+  const Tensor factors = balancing_factors({best_queries(scores, slices(tied)), slices(tied)});  // [F, H, r]
   tied = tied * (rotary ? factors.squeeze(2).t().repeat({1, 2}) : factors[0]).unsqueeze(1);
-  problem.set_query(best_queries(scores, as_slices(tied)), filler);
-  const Tensor map = problem.set_key("key_value", as_slices(tied), filler);
+  problem.set_query(best_queries(scores, slices(tied)), filler);
+  const Tensor map = problem.set_key("key_value", slices(tied), filler);
   const int64_t E = problem.target().d_model;
   const Tensor output = coefficients(tied.slice(1, 0, E), values.key[0]).matmul(problem.maps().output);  // [H, D, E]
   problem.set_output(map.slice(1, 0, E), map.size(1) > E ? map.select(1, E) : Tensor(), output, filler);

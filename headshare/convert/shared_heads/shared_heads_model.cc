@@ -7,6 +7,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/convert/shared_heads/conversion_record.h"
+#include "headshare/convert/shared_heads/sharing_problem.h"
 
 namespace headshare {
 namespace {
@@ -21,6 +22,7 @@ class SharedHeadsConversion {
       if (options.sample.defined())
         moments_ = layer_moments(source, options.sample, rows_observer(observer, "what layers read"));
     }
+    if (options.sizes.mean || options.sizes.max_error) choose_sizes();
   }
 
   Model run(SharedHeadsReport* report) {
@@ -56,14 +58,35 @@ class SharedHeadsConversion {
     return resolve(options);
   }
 
+  LayerInputs inputs(size_t layer) const {
+    if (moments_.empty()) return {};
+    return {.query = &moments_[layer], .key = &moments_[layer]};
+  }
+
+  void choose_sizes() {
+    const ConversionRecord& conversion = conversion_record(options_.to.scheme);
+    HS_CHECK(conversion.layer_sizes, "layers of ", conversion.scheme,
+             " have one size; leave the choice of a size for each layer out");
+    std::vector<ErrorsBySize> errors;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const HeadMaps heads = maps(i);
+      errors.push_back(conversion.layer_sizes->errors({heads, inputs(i), attention_options(target_)}));
+    }
+    const std::vector<int64_t> sizes = sizes_of_layers(errors, options_.sizes);
+    target_ = resolve(with_attention(target_, [&](AttentionOptions one) {
+      conversion.layer_sizes->set(sizes, &one);
+      return one;
+    }));
+  }
+
   SharedLayerReport fill(size_t layer, Scheme* target) {
     const auto started = std::chrono::steady_clock::now();
     const HeadMaps heads = maps(layer);
     SharingTask task{.maps = heads,
+                     .inputs = inputs(layer),
                      .pooling = options_.to.pooling,
                      .decomposition = options_.decomposition,
                      .progress = progress(layer)};
-    if (!moments_.empty()) task.inputs = {.query = &moments_[layer], .key = &moments_[layer]};
     if (stopped_) task.decomposition.iterations = task.decomposition.restarts = 0;
     const SharedResult result = fill_shared(task, target);
     tell(static_cast<double>(layer + 1), layers_[layer].name);
@@ -71,7 +94,12 @@ class SharedHeadsConversion {
     if (stopped_ && !(conversion_record(target->options().scheme).iterates && !target->options().rotary))
       throw Interrupted("stopped; nothing was written");
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-    return {.layer = layers_[layer].name, .result = result, .seconds = seconds.count()};
+    return {.layer = layers_[layer].name, .result = result, .size = size_of(*target), .seconds = seconds.count()};
+  }
+
+  std::optional<int64_t> size_of(const Scheme& target) const {
+    const std::optional<ConversionSize>& size = conversion_record(target.options().scheme).size;
+    return size ? size->value(target.options()) : std::nullopt;
   }
 
   DecompositionProgress progress(size_t layer) {

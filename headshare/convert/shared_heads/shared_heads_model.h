@@ -6,19 +6,22 @@
 
 #include "headshare/convert/collaborative/attention_layers.h"
 #include "headshare/convert/collaborative/model_change.h"
+#include "headshare/convert/shared_heads/layer_sizes.h"
 #include "headshare/convert/shared_heads/shared_layer.h"
 
 namespace headshare {
 
 struct SharedHeadsOptions {
   SharedScheme to = {};
-  DecompositionOptions decomposition = {};  // of mhe_mul without rotary positions
+  DecompositionOptions decomposition = {};  // of mhe_mul without rotary positions and of shared_query
   Tensor sample = {};                       // model_change.h says its form; undefined: weights alone count
+  SizeChoice sizes = {};                    // of schemes with ConversionRecord::layer_sizes
 };
 
 struct SharedLayerReport {
   std::string layer;  // "layer 3"
   SharedResult result = {};
+  std::optional<int64_t> size = {};  // where the scheme has one, ConversionRecord::size
   double output_change = -1;  // |change of the layer's output| / |output| on the sample, its input being the source's
   double seconds = 0;
 };

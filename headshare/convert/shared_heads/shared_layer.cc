@@ -74,6 +74,13 @@ std::vector<std::vector<int64_t>> in_groups(const std::vector<int64_t>& order, i
 
 }  // namespace
 
+std::string name_of(const SharedScheme& to) {
+  std::string name = to.scheme;
+  if (!to.variant.empty()) name += ":" + to.variant;
+  if (to.size) name += join_text(":", *to.size);
+  return name;
+}
+
 bool needs_biases(const HeadMaps& maps, const AttentionOptions& source) {
   AttentionOptions without = source;
   without.content_bias = false;  // which the target keeps: it holds nothing else
@@ -93,6 +100,8 @@ AttentionOptions converted_options(const AttentionOptions& source, const SharedS
            *source.head_width, "; only --to collaborative takes such a model");
   HS_CHECK(equal || to.pooling == Pooling::kLeastSquares, "keys of width ", keys,
            " cannot be pooled to the width of values, ", *source.head_width, ", as means; leave --pooling out");
+  HS_CHECK(to.variant.empty() || conversion.variants, to.scheme, " has no kinds to choose from; leave ", to.variant,
+           " out");
   HS_CHECK(!to.size || conversion.size, to.scheme, " has no size that can be chosen; leave ", to.size.value_or(0),
            " out");
   AttentionOptions options = source;
@@ -101,6 +110,8 @@ AttentionOptions converted_options(const AttentionOptions& source, const SharedS
   for (const auto& one : scheme_records()) {
     if (one->options.reset != nullptr) one->options.reset(&options);
   }
+  if (conversion.prepare != nullptr) conversion.prepare(source, &options);
+  if (!to.variant.empty()) conversion.variants->set(to.variant, &options);
   if (to.size) conversion.size->set(*to.size, &options);
   options.projection_bias = biased;
   return resolve(options);

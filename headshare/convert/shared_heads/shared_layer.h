@@ -14,7 +14,11 @@ struct SharedScheme {
   std::string scheme;                        // a ConversionRecord::scheme
   std::optional<int64_t> size = {};          // ConversionRecord::size, of gqa its groups; default as for new models
   Pooling pooling = Pooling::kLeastSquares;  // of gqa and mqa; other schemes have nothing to pool
+  std::string variant = {};                  // one of ConversionRecord::variants; default as for new models
 };
+
+// Spells it as users do: "gqa:4", "shared_query:low_rank:8".
+std::string name_of(const SharedScheme& to);
 
 // The options, resolved, of the layer that takes the place of `source`, resolved: its temperature is kept, and biases
 // are there if the source has them or `biased`. Throws Error for a scheme without a conversion, for groups that do not
@@ -43,7 +47,7 @@ struct SharingTask {
   const HeadMaps& maps;
   LayerInputs inputs = {};
   Pooling pooling = Pooling::kLeastSquares;
-  DecompositionOptions decomposition = {};  // of mhe_mul without rotary positions
+  DecompositionOptions decomposition = {};  // of mhe_mul without rotary positions and of shared_query
   DecompositionProgress progress = nullptr;
   bool other_poolings = true;  // whether to tell what they would have cost, which takes as long again
 };

@@ -17,12 +17,6 @@ Tensor in_groups(const Tensor& x, int64_t groups) {
   return x.view({x.size(0), groups, x.size(1) / groups, x.size(2), x.size(3)});
 }
 
-// L with L L^H = x^H x: [.., d, d], whatever the rank.
-Tensor gram_root(const Tensor& x) {
-  const auto [values, vectors] = at::linalg_eigh(at::adjoint(x).matmul(x));
-  return vectors * values.clamp_min(0).sqrt().unsqueeze(-2);
-}
-
 SharedMaps least_squares(const HeadSlices& heads, int64_t groups, int64_t rank) {
   const int64_t each = heads.key.size(1) / groups;
   const Tensor key = leading_directions(key_directions(heads, each), rank);
@@ -57,17 +51,25 @@ double squared_norm(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+Tensor gram_root(const Tensor& x) {
+  const auto [values, vectors] = at::linalg_eigh(at::adjoint(x).matmul(x));
+  return vectors * values.clamp_min(0).sqrt().unsqueeze(-2);
+}
+
 Tensor key_directions(const HeadSlices& slices, int64_t heads) {
   const Tensor each = slices.key.matmul(gram_root(slices.query));
   const Tensor grouped = in_groups(each, each.size(1) / heads);  // [F, G, n, E, d]
   return grouped.transpose(2, 3).flatten(3);
 }
 
-Tensor coefficients(const Tensor& w, const Tensor& maps) {
-  const Tensor gram = at::adjoint(w).matmul(w);
-  const Tensor size = at::real(gram.diagonal(0, -2, -1)).mean(-1).clamp_min(kLeastSize).unsqueeze(-1).unsqueeze(-1);
+Tensor solved(const Tensor& square, const Tensor& right) {
+  const Tensor size = at::real(square.diagonal(0, -2, -1)).mean(-1).clamp_min(kLeastSize).unsqueeze(-1).unsqueeze(-1);
   constexpr double kRidge = 1e-13;
-  return at::linalg_solve(gram + kRidge * size * at::eye(gram.size(-1), gram.options()), at::adjoint(w).matmul(maps));
+  return at::linalg_solve(square + kRidge * size * at::eye(square.size(-1), square.options()), right);
+}
+
+Tensor coefficients(const Tensor& w, const Tensor& maps) {
+  return solved(at::adjoint(w).matmul(w), at::adjoint(w).matmul(maps));
 }
 
 Tensor best_queries(const HeadSlices& heads, const Tensor& key) {
@@ -100,6 +102,11 @@ Tensor balancing_factors(const SharedMaps& maps) {
 }
 
 double energy(const HeadSlices& heads) { return squared_norm(heads.query, heads.key); }
+
+HeadSlices normalised(const HeadSlices& slices) {
+  const double size = std::sqrt(energy(slices));
+  return size > 0 ? HeadSlices{slices.query / size, slices.key} : slices;
+}
 
 SharedMaps pooled(const HeadSlices& heads, int64_t groups, int64_t rank, Pooling how) {
   HS_DCHECK(how == Pooling::kLeastSquares || rank == heads.key.size(3));

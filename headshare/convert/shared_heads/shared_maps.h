@@ -31,6 +31,9 @@ HeadSlices expanded(const SharedMaps& maps);
 // |P - P'| / |P| over all slices, for heads of any widths; 0 where P is 0 and P' too. Below 1e-7 little is left of it.
 double relative_change(const HeadSlices& before, const HeadSlices& after);
 
+// X with S X = b, where S [.., d, d] is Hermitian, without negative directions and perhaps singular.
+Tensor solved(const Tensor& square, const Tensor& right);
+
 // C with W C close to the maps: W [.., E, r], maps [.., E, d] -> [.., r, d]. Columns of 0 have no part.
 Tensor coefficients(const Tensor& w, const Tensor& maps);
 
@@ -39,6 +42,9 @@ Tensor best_queries(const HeadSlices& heads, const Tensor& key);
 
 // Z [.., E, n] with Z Z^H = sum of P_h^H P_h over `heads` heads of width d at a time: [F, H / heads, E, heads d].
 Tensor key_directions(const HeadSlices& slices, int64_t heads);
+
+// L with L L^H = x^H x: [.., d, d], whatever the rank of x [.., E, d].
+Tensor gram_root(const Tensor& x);
 
 // The first `rank` left singular vectors of Z [.., E, n], those of singular value 0 as columns of 0: [.., E, rank].
 Tensor leading_directions(const Tensor& z, int64_t rank);
@@ -49,5 +55,8 @@ Tensor balancing_factors(const SharedMaps& maps);
 
 // sum |P_h|^2 over all slices.
 double energy(const HeadSlices& heads);
+
+// Scaled so that the energy of all heads is 1.
+HeadSlices normalised(const HeadSlices& slices);
 
 }  // namespace headshare

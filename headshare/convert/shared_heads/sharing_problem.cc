@@ -56,7 +56,7 @@ Tensor SharingProblem::set_key(const std::string& name, const Tensor& maps, Sche
 }
 
 void SharingProblem::set_values(const SharedMaps& values, SchemeFiller* filler) const {
-  const Tensor value = unweighed(value_weights_, values.key)[0];  // [G, E, D]
+  const Tensor value = value_maps(values.key[0]);  // [G, E, D]
   filler->set("value.weight", value.transpose(1, 2));
   set_output(value, Tensor(), values.query[0].transpose(1, 2), filler);
 }

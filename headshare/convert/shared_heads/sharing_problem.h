@@ -34,6 +34,9 @@ class SharingProblem {
   Tensor set_query(const Tensor& maps, SchemeFiller* filler) const;
   Tensor set_key(const std::string& name, const Tensor& maps, SchemeFiller* filler) const;
 
+  // Weighed value maps [G, E, d] as they are without their weights.
+  Tensor value_maps(const Tensor& maps) const { return unweighed(value_weights_, maps); }
+
   // Value maps of G groups and the output maps of all heads, weighed, as the layer's.
   void set_values(const SharedMaps& values, SchemeFiller* filler) const;
   // The output maps [H, D, E] for value maps [G, E, D] with biases [G, D], not weighed: the output bias takes up what

@@ -2,19 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
-
 #include "headshare/convert/collaborative/rotary_maps.h"
 #include "headshare/convert/shared_heads/shared_maps.h"
 
 namespace headshare {
 namespace {
-
-// Scaled so that all heads' energy is 1.
-HeadSlices normalised(const HeadSlices& slices) {
-  const double size = std::sqrt(energy(slices));
-  return size > 0 ? HeadSlices{slices.query / size, slices.key} : slices;
-}
 
 // X with X form = right for each head, form symmetric: [H, E, D], [H, D, D].
 Tensor divided_by_form(const Tensor& right, const Tensor& form) {
