@@ -24,11 +24,12 @@ namespace headshare {
 // hashed embeddings and three-way heads, version 8 hashed embeddings that read letters, version 9 encoder-decoders and
 // SiLU, version 10 query, key and value heads of gqa that differ in number, version 11 output gates and attention
 // sinks, version 12 scaled rotations, rotations of a part of each head, local windows, GEGLU with the exact GELU and
-// first layers whose attention has no norm, version 13 vision transformers, version 14 the schemes of 2024 to 2026.
+// first layers whose attention has no norm, version 13 vision transformers, version 14 the schemes of 2024 to 2026,
+// version 15 several latent vectors, rotary modes of skv and keys and values that meet those of the token before.
 // Models are written as the first version that has what they need, which older programs read. Options
 // (FieldOptions::since), schemes (SchemeRecord::since) and kinds of models (ModelKind::since) say which version brought
 // them.
-inline constexpr int64_t kModelFormatVersion = 14;
+inline constexpr int64_t kModelFormatVersion = 15;
 inline constexpr int64_t kSiluFormatVersion = 9;
 inline constexpr int64_t kModernBertFormatVersion = 12;
 
