@@ -36,7 +36,7 @@ HeadMask AttentionImpl::own_mask(HeadMask mask, const Tensor& x) const {
 
 PosedAttention AttentionImpl::ask(const Tensor& x, const Tensor& queries, Memory memory, HeadMask mask) const {
   const AttentionOptions& options = scheme_->options();
-  Posed posed = scheme_->posed(queries, std::move(memory));
+  Posed posed = scheme_->posed(queries, std::move(memory), mask.visible_keys);
   posed.gate = scheme_->gate(x);
   return {.posed = std::move(posed),
           .mask = std::move(mask),

@@ -158,7 +158,7 @@ TEST(Attention, DropsWeightsInTrainingByTheClock) {
 TEST(Attention, ValueOffsetsEscapeDropout) {
   // With zero value maps the heads are the value bias and embedding alone, which dropout must not touch.
   for (SchemeCase one : scheme_cases()) {
-    if (one.options.sinks) continue;  // they weigh the offsets
+    if (values_have_bias(one.options)) continue;  // sinks and shifts weigh the offsets
     SCOPED_TRACE(one.name);
     one.options.projection_bias = true;
     one.options.attention_dropout = 0.4;

@@ -98,6 +98,19 @@ TEST(Counts, TheOtherSchemes) {
             2 * E * 64 + H * 64 + 2 * E * E + H * E);
 }
 
+// Sparse query attention (Filipek, 2025) has fewer heads of the same width: fewer scores, queries and outputs.
+TEST(Counts, FewerHeadsOfTheUsualWidthAreSqa) {
+  const int64_t E = 768, D = 64;
+  for (const int64_t heads : {3, 6, 12}) {
+    const AttentionCost cost =
+        cost_of({.scheme = "gqa", .d_model = E, .heads = heads, .head_width = D, .own = GqaOptions{.groups = 3}});
+    EXPECT_EQ(cost.parameters, 2 * E * heads * D + 2 * E * 3 * D);
+    EXPECT_EQ(cost.effective, cost.parameters);
+    EXPECT_EQ(cost.cache_elements, 2 * 3 * D);
+    EXPECT_EQ(cost_of({.scheme = "mha", .d_model = E, .heads = heads, .head_width = D}).parameters, 4 * E * heads * D);
+  }
+}
+
 TEST(Counts, CacheElementsPerToken) {
   const auto elements = [](AttentionOptions options) {
     options.d_model = 768;

@@ -17,15 +17,17 @@ Gqa::Gqa(const AttentionOptions& options, const HeadCounts& counts)
       query_(projection("query", counts.query * D())),
       key_(key_projection("key", counts.key * D())),
       value_(projection("value", counts.value * D())),
-      output_(output_projection()) {}
+      output_(output_projection()) {
+  declare_shift(counts.key, counts.value);
+}
 
 Tensor Gqa::project_queries(const Tensor& x, int64_t first) const {
   return rotated(normed_query(split_heads(query_->forward(x), counts_.query)), first);
 }
 
 Memory Gqa::project_memory(const Tensor& y, int64_t first) const {
-  return {rotated(normed_key(split_heads(key_->forward(y), counts_.key)), first),
-          split_heads(values_of(value_, y), counts_.value)};
+  return kept(normed_key(split_heads(key_->forward(y), counts_.key)), split_heads(values_of(value_, y), counts_.value),
+              first);
 }
 
 HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory, Form) const {
@@ -131,6 +133,7 @@ SchemeRecord gqa_scheme() {
           .paper = "Ainslie et al., 2023",
           .make = gqa::make,
           .options = options,
+          .reads = {"kv-shift", "key-offset"},
           .why_not = gqa::why_not,
           .sizes = gqa::sizes};
 }

@@ -150,7 +150,7 @@ TEST(Gradients, InertParametersAreKeyBiasesAndTheKeyEmbeddingOfMheAdd) {
       if (parameter.role == Role::kInert) inert.push_back(parameter.name);
     }
     std::vector<std::string> expected;
-    if (!one.options.rotary && !one.options.sinks) {
+    if (!one.options.rotary && !one.options.sinks && !one.options.kv_shift) {
       expected = scheme_formula(one.options.scheme).inert;
       const bool normed = one.options.qk_norm;  // an added bias changes a normed key
       if (parameters.count("key.bias") > 0 && !normed) expected.emplace_back("key.bias");

@@ -435,6 +435,40 @@ TEST(Identities, SharedQueryIsCollaborativeWithOneValueMap) {
   }
 }
 
+// Returns the layer of mla with `options` that a group of heads of `whole`, which has a latent vector for it, is by
+// itself. The first has the output bias.
+Attention group_of_latents(const Attention& whole, AttentionOptions options, int64_t groups, int64_t group) {
+  options.heads /= groups;
+  const Attention part = random_attention(options, 3);
+  const auto rows = [&](const std::string& name) { return get(whole, name).chunk(groups)[static_cast<size_t>(group)]; };
+  for (const char* name : {"query.weight", "query.bias", "key.weight", "value.weight"}) set(part, name, rows(name));
+  const int64_t R = get(whole, "key.weight").size(1);
+  for (const char* name : {"latent.weight", "latent.bias"}) {
+    const Tensor all = get(whole, name);
+    set(part, name, at::cat({all.slice(0, group * R, (group + 1) * R), all.slice(0, groups * R)}));
+  }
+  set(part, "latent_norm.weight", get(whole, join_text("latent_norm_", group, ".weight")));
+  set(part, "output.weight", get(whole, "output.weight").chunk(groups, 1)[static_cast<size_t>(group)]);
+  set(part, "output.bias", get(whole, "output.bias") * (group == 0 ? 1 : 0));
+  return part;
+}
+
+TEST(Identities, GroupsOfSeveralLatentsAreLayersWhoseOutputsAddUp) {
+  const at::NoGradGuard no_grad;
+  for (const bool rotary : {false, true}) {
+    for (const int64_t groups : {int64_t{2}, kH}) {
+      AttentionOptions options = with_option(options_of("mla"), "kv-latent-width", "2");
+      options.rotary = rotary;
+      const Attention whole = random_attention(with_option(options, "kv-latents", std::to_string(groups)), 1);
+      const Tensor x = random_tensor({2, 5, kE}, 21);
+      Tensor sum = at::zeros_like(x);
+      for (int64_t i = 0; i < groups; ++i)
+        sum = sum + group_of_latents(whole, options, groups, i)->self(x, {.causal = true});
+      EXPECT_TRUE(same(whole->self(x, {.causal = true}), sum));
+    }
+  }
+}
+
 TEST(Identities, ElSharedIsSkvWithColumnsOfTheIdentity) {
   AttentionOptions options = {.scheme = "el_shared", .d_model = kE, .heads = 3};
   const Attention shared = random_attention(options, 1);
@@ -443,6 +477,70 @@ TEST(Identities, ElSharedIsSkvWithColumnsOfTheIdentity) {
   copy_shared(shared, skv);
   set(skv, "key_value.weight", at::eye(kE));
   expect_equal(shared, skv);
+}
+
+// Returns one head's map for every head of its group -> [H D, ...].
+Tensor for_each_head(const Tensor& maps, int64_t groups) {
+  return at::cat([&] {
+    std::vector<Tensor> heads;
+    for (int64_t h = 0; h < kH; ++h) heads.push_back(maps.chunk(groups)[static_cast<size_t>(h * groups / kH)]);
+    return heads;
+  }());
+}
+
+TEST(Identities, SkvOfGroupsIsSkvWithRepeatedMaps) {
+  for (const int bits : {0, 1, 2, 3}) {
+    for (const int64_t groups : {1, 2, 4}) {
+      AttentionOptions options = options_of("skv");
+      options.rotary = (bits & 1) != 0;
+      if (options.rotary && (bits & 2) != 0) options = with_option(options, "skv-rotary", "counter");
+      const Attention all = random_attention(options, 1);
+      const Attention some = random_attention(with_option(options, "kv-heads", std::to_string(groups)), 2);
+      copy_shared(some, all);
+      for (const char* name : {"key_value.weight", "key_value.bias"})
+        set(all, name, for_each_head(get(some, name), groups));
+      expect_equal(all, some);
+    }
+  }
+}
+
+// Keys that are values, with one map for each head, are multi-head attention whose value map is its key map.
+TEST(Identities, SkvThatTurnsKeysAloneIsMhaWithOneMapForBoth) {
+  AttentionOptions options = options_of("skv");
+  options.rotary = true;
+  const Attention skv = random_attention(options, 1);
+  const Attention counter = random_attention(with_option(options, "skv-rotary", "counter"), 1);
+  expect_different(skv, counter);
+  options.scheme = "mha";
+  const Attention mha = random_attention(options, 2);
+  copy_shared(skv, mha);
+  for (const char* part : {".weight", ".bias"}) {
+    for (const char* map : {"key", "value"})
+      set(mha, std::string(map) + part, get(skv, std::string("key_value") + part));
+  }
+  expect_equal(skv, mha);
+}
+
+// A split key without content is a single turned key, beside values of each group.
+TEST(Identities, SplitSkvWithoutContentInQueriesIsOneTurnedKey) {
+  AttentionOptions options = options_of("skv");
+  options.head_width = 4;
+  options.rotary = true;
+  const Attention split = random_attention(with_option(options, "skv-rotary", "split"), 1);
+  const Tensor kept = at::tensor({0.0, 0.0, 1.0, 1.0}).repeat({kH});  // of queries: what turns
+  set(split, "query.weight", get(split, "query.weight") * kept.unsqueeze(1));
+  set(split, "query.bias", get(split, "query.bias") * kept);
+  options = with_option(with_option(options, "key-heads", "1"), "value-heads", std::to_string(kH));
+  options.scheme = "gqa";
+  options.rotary_dimensions = 2;
+  const Attention gqa = random_attention(options, 2);
+  copy_shared(split, gqa);
+  for (const char* part : {".weight", ".bias"}) {
+    const Tensor turned = get(split, std::string("turned_key") + part);
+    set(gqa, std::string("key") + part, at::cat({at::zeros_like(turned), turned}));
+    set(gqa, std::string("value") + part, get(split, std::string("key_value") + part));
+  }
+  expect_equal(split, gqa);
 }
 
 TEST(Identities, SharedQueryKeyIsMhaWithOneMapForBoth) {

@@ -35,7 +35,8 @@ TEST(IdleSchemeOptions, ASchemeReadsItsOwnOptionsAndThoseThatItNames) {
   for (const char* option : {"query-map", "query-rank", "query-width"}) {
     EXPECT_EQ(why_idle(option, {"mqa"}), "matters only to the scheme shared_query") << option;
   }
-  for (const char* option : {"kv-latent-width", "query-latent-width", "content-head-width", "rotary-head-width"}) {
+  for (const char* option :
+       {"kv-latents", "kv-latent-width", "query-latent-width", "content-head-width", "rotary-head-width"}) {
     EXPECT_EQ(why_idle(option, {"lrkv"}), "matters only to the scheme mla") << option;
   }
 }

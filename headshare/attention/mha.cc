@@ -14,14 +14,16 @@ Mha::Mha(const AttentionOptions& options)
       query_(projection("query", R())),
       key_(key_projection("key", R())),
       value_(projection("value", H() * D())),
-      output_(output_projection()) {}
+      output_(output_projection()) {
+  declare_shift(H(), H());
+}
 
 Tensor Mha::project_queries(const Tensor& x, int64_t first) const {
   return rotated(normed_query(split_heads(query_->forward(x), H())), first);
 }
 
 Memory Mha::project_memory(const Tensor& y, int64_t first) const {
-  return {rotated(normed_key(split_heads(key_->forward(y), H())), first), split_heads(values_of(value_, y), H())};
+  return kept(normed_key(split_heads(key_->forward(y), H())), split_heads(values_of(value_, y), H()), first);
 }
 
 HeadProblem Mha::pose(const Tensor& queries, const Memory& memory, Form) const {
@@ -55,7 +57,7 @@ SchemeRecord mha_scheme() {
           .sentence = "every head has its own queries, keys and values",
           .paper = "Vaswani et al., 2017",
           .make = make_as<Mha>,
-          .reads = {"key-width"},
+          .reads = {"key-width", "kv-shift", "key-offset"},
           .set_defaults = set_mha_defaults,
           .why_not = why_not_mha,
           .compared_width = mha_compared_width};

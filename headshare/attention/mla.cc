@@ -5,6 +5,8 @@
 //   k_h = [c W_UK^h | t], v_h = c W_UV^h; cache: c, t: R + Dr per token
 // Whole sequences are computed so. A few queries against a cache read it as it is: W_UK^h is applied to the queries and
 // W_UV^h to what is found, and one key [c | t] and one value c serve all heads.
+// With several latent vectors (GLA, Zadouri et al., 2025) each serves a group of neighbouring heads, and one t all
+// groups: [c_0 | .. | c_g-1 | t] is cached, g R + Dr per token.
 #include "headshare/attention/mla.h"
 
 #include <ATen/ATen.h>
@@ -25,7 +27,7 @@ const MlaOptions& mla_options(const AttentionOptions& options) { return options.
 class MultiHeadLatent : public Scheme {
  public:
   explicit MultiHeadLatent(const AttentionOptions& options)
-      : Scheme(options), R_(*own().kv_latent), content_(*own().content) {
+      : Scheme(options), g_(own().latents), R_(*own().kv_latent), content_(*own().content) {
     const int64_t queries = H() * (content_ + turned_width());
     if (own().query_latent) {
       query_latent_ = projection("query_latent", *own().query_latent);
@@ -34,8 +36,10 @@ class MultiHeadLatent : public Scheme {
     } else {
       query_ = projection("query", queries);
     }
-    latent_ = projection("latent", R_ + turned_width());
-    if (own().kv_norm) latent_norm_ = latent_norm("latent_norm", R_);
+    latent_ = projection("latent", g_ * R_ + turned_width());
+    for (int64_t i = 0; own().kv_norm && i < g_; ++i) {
+      latent_norms_.push_back(latent_norm(g_ == 1 ? "latent_norm" : join_text("latent_norm_", i), R_));
+    }
     key_ = from_latent("key", R_, H() * content_);
     value_ = from_latent("value", R_, H() * D());
     output_ = output_projection();
@@ -46,51 +50,50 @@ class MultiHeadLatent : public Scheme {
     return rotated(split_heads(query_->forward(from), H()), first);  // [B, H, T, Dn + Dr]
   }
 
-  // Reading what is kept multiplies R + Dr and R numbers for a query and a key instead of Dn + Dr and D, but makes no
-  // heads of the keys.
+  // Reading what is kept multiplies g R + Dr and g R numbers for a query and a key instead of Dn + Dr and D, but makes
+  // no heads of the keys.
   Form form_for(int64_t T, int64_t S) const override {
     const int64_t made = content_ + D();
-    return T < S && T * (2 * R_ - made) < R_ * made ? Form::kFewQueries : Form::kManyQueries;
+    return T < S && T * (2 * g_ * R_ - made) < R_ * made ? Form::kFewQueries : Form::kManyQueries;
   }
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor&) const override {
-    const bool is_latent = posed.form == Form::kFewQueries;  // heads are [B, H, T, R] then
-    const Tensor found = is_latent ? heads.matmul(maps(value_).transpose(1, 2)) : heads;
+    const bool is_latent = posed.form == Form::kFewQueries;  // heads are [B, H, T, g R] then
+    const Tensor found = is_latent ? own_latent(heads).matmul(maps(value_).transpose(1, 2)) : heads;
     return project_heads(output_, found, /*offset=*/{}, /*live=*/{}, posed);
   }
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
-    Tensor kept = latent_->forward(y);
-    if (latent_norm_ != nullptr) kept = at::cat({latent_norm_->forward(kept.slice(2, 0, R_)), kept.slice(2, R_)}, 2);
-    return {rotated(split_heads(kept, 1), first)};  // [B, 1, S, R + Dr]
+    return {rotated(split_heads(normed(latent_->forward(y)), 1), first)};  // [B, 1, S, g R + Dr]
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory, Form form) const override {
     const Tensor& kept = memory[0];
-    const Tensor c = kept.slice(3, 0, R_);
+    const Tensor c = kept.slice(3, 0, g_ * R_);
     if (form == Form::kFewQueries) {
-      const Tensor query = at::cat({queries.slice(3, 0, content_).matmul(maps(key_)), queries.slice(3, content_)}, 3);
+      const Tensor content = at_own_latent(queries.slice(3, 0, content_).matmul(maps(key_)));
+      const Tensor query = at::cat({content, queries.slice(3, content_)}, 3);  // [B, H, T, g R + Dr]
       return {.heads = H(), .query = query, .key = kept, .value = c};
     }
-    const Tensor turned = kept.slice(3, R_).expand({-1, H(), -1, -1});
+    const Tensor turned = kept.slice(3, g_ * R_).expand({-1, H(), -1, -1});
     return {.heads = H(),
             .query = queries,
-            .key = at::cat({split_heads(key_->forward(c.squeeze(1)), H()), turned}, 3),
-            .value = split_heads(value_->forward(c.squeeze(1)), H())};
+            .key = at::cat({made(key_, c.squeeze(1)), turned}, 3),
+            .value = made(value_, c.squeeze(1))};
   }
 
   AttentionCost own_cost() const override {
     const int64_t compared = H() * (content_ + turned_width()), Q = own().query_latent.value_or(0);
     const int64_t queries = Q == 0 ? E() * compared : Q * (E() + compared);
-    const int64_t made = H() * (content_ + D()), maps = E() * R_ + R_ * made;
-    const int64_t rest = E() * turned_width() + H() * D() * E(), norm = own().kv_norm ? R_ : 0;
+    const int64_t made = H() * (content_ + D()), maps = E() * g_ * R_ + R_ * made;
+    const int64_t rest = E() * turned_width() + H() * D() * E(), norm = own().kv_norm ? g_ * R_ : 0;
     // Projections after a norm absorb its weights. Compressed queries, and keys and values without the norm, are no
     // more than those of full rank.
     const int64_t effective_maps = own().kv_norm ? maps : std::min(maps, E() * made);
     return {.parameters = queries + Q + maps + rest + norm,
             .effective = std::min(queries, E() * compared) + effective_maps + rest,
-            .cache_elements = R_ + turned_width()};
+            .cache_elements = g_ * R_ + turned_width()};
   }
 
  private:
@@ -108,10 +111,48 @@ class MultiHeadLatent : public Scheme {
   // Returns the maps of the heads, transposed: [H, width, R].
   Tensor maps(const Linear& linear) const { return linear->weight.view({H(), -1, R_}); }
 
-  int64_t R_, content_;
+  // Norms each latent vector of [.., g R + Dr], where they are normed.
+  Tensor normed(const Tensor& made) const {
+    if (latent_norms_.empty()) return made;
+    std::vector<Tensor> parts;
+    for (int64_t i = 0; i < g_; ++i) {
+      parts.push_back(latent_norms_[static_cast<size_t>(i)]->forward(made.slice(2, i * R_, (i + 1) * R_)));
+    }
+    parts.push_back(made.slice(2, g_ * R_));
+    return at::cat(parts, 2);
+  }
+
+  // Makes the keys or the values of all heads, [B, H, S, width], of the latent vectors [B, S, g R].
+  Tensor made(const Linear& linear, const Tensor& c) const {
+    if (g_ == 1) return split_heads(linear->forward(c), H());
+    std::vector<Tensor> groups;
+    for (int64_t i = 0; i < g_; ++i) {
+      const Tensor weight = linear->weight.chunk(g_, 0)[static_cast<size_t>(i)];
+      groups.push_back(split_heads(linear_map(c.slice(2, i * R_, (i + 1) * R_), weight), H() / g_));
+    }
+    return at::cat(groups, 1);
+  }
+
+  // Maps [B, H, T, R] to [B, H, T, g R]: each head meets its own latent vector, and zeros meet the others, so that one
+  // key serves all heads.
+  Tensor at_own_latent(const Tensor& x) const {
+    if (g_ == 1) return x;
+    const Tensor place = at::eye(g_, x.options()).view({1, g_, 1, 1, g_, 1});  // 1 at the group's own
+    return (x.unflatten(1, {g_, H() / g_}).unsqueeze(4) * place).flatten(/*start_dim=*/4).flatten(1, 2);
+  }
+
+  // Maps averages of all latent vectors, [B, H, T, g R], to those of each head's own [B, H, T, R].
+  Tensor own_latent(const Tensor& averages) const {
+    if (g_ == 1) return averages;
+    const Tensor all = averages.unflatten(3, {g_, R_}).unflatten(1, {g_, H() / g_});  // [B, g, H / g, T, g, R]
+    return all.diagonal(0, 1, 4).permute({0, 4, 1, 2, 3}).flatten(1, 2);
+  }
+
+  int64_t g_, R_, content_;
   Linear query_latent_ = nullptr, query_ = nullptr, latent_ = nullptr, key_ = nullptr, value_ = nullptr,
          output_ = nullptr;
-  Norm query_latent_norm_, latent_norm_;  // null where queries are not compressed, and without the norm of c
+  Norm query_latent_norm_;          // null where queries are not compressed
+  std::vector<Norm> latent_norms_;  // one for each latent vector, or none
 };
 
 }  // namespace
@@ -125,9 +166,13 @@ Fields fields(MlaOptions& o) {
     return field(name, target, help, {.min = 1, .max = 1 << 20, .aliases = {alias}, .since = 14});
   };
   return {
+      field("kv-latents", &o.latents,
+            "latent vectors of mla, each of which serves a group of heads (GLA); a divisor of heads",
+            {.min = 1, .max = 1 << 16, .aliases = {"latents"}, .since = 15}),
       width(
           "kv-latent-width", &o.kv_latent,
-          "width of the latent vector that keys and values of mla come from; auto: 4 x head-width, at most d-model / 2",
+          "width of a latent vector that keys and values of mla come from; auto: 4 x head-width, at most d-model / 2, "
+          "divided by --kv-latents",
           "kv-lora-rank"),
       width("query-latent-width", &o.query_latent,
             "width of the latent vector that queries of mla come from; auto: they come from the input", "q-lora-rank"),
@@ -151,7 +196,7 @@ void set_defaults(AttentionOptions* options) {
   const int64_t D = *options->head_width;
   if (!own.content) own.content = D;
   if (!own.layer_kv_latents.empty()) own.kv_latent = std::ranges::max(own.layer_kv_latents);
-  if (!own.kv_latent) own.kv_latent = std::max<int64_t>(1, std::min(4 * D, options->d_model / 2));
+  if (!own.kv_latent) own.kv_latent = std::max<int64_t>(1, std::min(4 * D, options->d_model / 2) / own.latents);
   if (options->rotary && !own.turned) own.turned = (D + 3) / 4 * 2;
   if (!options->scale) {
     const int64_t compared = *own.content + own.turned.value_or(0);
@@ -173,6 +218,10 @@ std::string why_not_latent(const std::string& option, int64_t width, int64_t fro
 std::string why_not(const AttentionOptions& o) {
   const MlaOptions& own = mla_options(o);
   if (o.qk_norm) return "mla norms its latent vectors, and not queries and keys; leave --qk-norm out";
+  if (own.latents < 1 || o.heads % own.latents != 0) {
+    return join_text("kv-latents must divide heads, so that equally many read each latent vector: ", o.heads,
+                     " heads, ", own.latents, " latent vectors; set --kv-latents to a divisor of ", o.heads);
+  }
   if (own.turned && !o.rotary) {
     return "rotary-head-width is about rotary positions; leave it out, or set --positions rotary";
   }
@@ -180,17 +229,18 @@ std::string why_not(const AttentionOptions& o) {
     return join_text("rotary-head-width must be even, because positions turn pairs, not ", *own.turned,
                      "; change --rotary-head-width");
   }
-  const std::string reason =
-      why_not_latent("kv-latent-width", *own.kv_latent, o.d_model, o.heads * (*own.content + *o.head_width));
+  const int64_t made = o.heads / own.latents * (*own.content + *o.head_width);
+  const std::string reason = why_not_latent("kv-latent-width", *own.kv_latent, o.d_model, made);
   if (!reason.empty() || !own.query_latent) return reason;
   return why_not_latent("query-latent-width", *own.query_latent, o.d_model, o.heads * whole_width(o));
 }
 
 std::string sizes(const AttentionOptions& o) {
   const MlaOptions& own = mla_options(o);
-  std::string text = own.layer_kv_latents.empty()
-                         ? join_text("latent width ", *own.kv_latent)
-                         : join_text("latent widths ", std::ranges::min(own.layer_kv_latents), " to ", *own.kv_latent);
+  std::string text = own.latents == 1 ? "" : join_text(own.latents, " latent vectors, ");
+  text += own.layer_kv_latents.empty()
+              ? join_text("latent width ", *own.kv_latent)
+              : join_text("latent widths ", std::ranges::min(own.layer_kv_latents), " to ", *own.kv_latent);
   if (!own.kv_norm) text += " without a norm";
   if (own.query_latent) text += join_text(", of queries ", *own.query_latent);
   if (own.turned) text += join_text(", turned ", *own.turned);

@@ -8,7 +8,8 @@
 namespace headshare {
 
 struct MlaOptions {
-  std::optional<int64_t> kv_latent = {};     // R; default 4 D, at most half of the model width
+  int64_t latents = 1;                       // g, each of which H / g heads read
+  std::optional<int64_t> kv_latent = {};     // R; default 4 D / g, together at most half of the model width
   std::optional<int64_t> query_latent = {};  // width of compressed queries; default: queries are not compressed
   std::optional<int64_t> content = {};       // Dn, what a head compares besides what turns; default D
   std::optional<int64_t> turned = {};        // Dr; default the even number from D / 2 on, under rotary positions

@@ -1,6 +1,8 @@
 // This file adds the formulas of mla to the tests.
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "headshare/attention/kernel_choice.h"
 #include "headshare/attention/testing.h"
 #include "headshare/base/testing.h"
@@ -19,11 +21,17 @@ NaiveHead mla_head(const NaiveLayer& layer, int64_t h, const Tensor& x, const Te
   const bool compressed = layer.has("query_latent.weight");
   const Tensor from = compressed ? normed_latent(layer, "query_latent_norm", layer.affine("query_latent", x)) : x;
   const Tensor made = layer.affine("latent", y);
-  const int64_t R = layer.parameter("key.weight").size(1);
-  const Tensor latent = made.slice(1, 0, R);
-  const Tensor c = layer.has("latent_norm.weight") ? normed_latent(layer, "latent_norm", latent) : latent;
-  return {layer.own("query", h, from), at::cat({layer.own("key", h, c), made.slice(1, R)}, 1),
-          layer.own("value", h, c)};
+  int64_t latents = 1;
+  while (layer.has(join_text("latent_norm_", latents, ".weight"))) ++latents;
+  const int64_t R = layer.parameter("key.weight").size(1), group = h / (layer.options().heads / latents);
+  const Tensor own = made.slice(1, group * R, (group + 1) * R);
+  const std::string norm = latents == 1 ? "latent_norm" : join_text("latent_norm_", group);
+  const Tensor c = layer.has(norm + ".weight") ? normed_latent(layer, norm, own) : own;
+  const auto from_latent = [&](const std::string& name) {
+    return c.matmul(layer.parameter(name + ".weight").chunk(layer.options().heads)[static_cast<size_t>(h)].t());
+  };
+  return {layer.own("query", h, from), at::cat({from_latent("key"), made.slice(1, latents * R)}, 1),
+          from_latent("value")};
 }
 
 // Heads compare 3 dimensions that stay and 4 that turn, and find 2.
@@ -39,20 +47,27 @@ AttentionOptions uneven_layer() {
 // A layer as `convert` makes it.
 AttentionOptions linear_layer() { return with_option(small_layer("mla"), "kv-latent-norm", "false"); }
 
-const AddFormula kMla(
-    {.scheme = "mla",
-     .head = mla_head,
-     .cases = {{"mla", small_layer("mla")}, {"mla_uneven", uneven_layer()}, {"mla_linear", linear_layer()}}});
+AttentionOptions layer_of_latents(const std::string& latents, const std::string& width) {
+  return with_option(with_option(uneven_layer(), "kv-latents", latents), "kv-latent-width", width);
+}
 
-AttentionOptions turned_layer(const std::string& width) {
-  AttentionOptions options = uneven_layer();
+const AddFormula kMla({.scheme = "mla",
+                       .head = mla_head,
+                       .cases = {{"mla", small_layer("mla")},
+                                 {"mla_uneven", uneven_layer()},
+                                 {"mla_linear", linear_layer()},
+                                 {"mla_two_latents", layer_of_latents("2", "3")},
+                                 {"mla_latent_for_each_head", layer_of_latents("4", "2")}}});
+
+AttentionOptions turned_layer(const std::string& width, AttentionOptions options = uneven_layer()) {
   options.rotary = true;
   return with_option(options, "rotary-head-width", width);
 }
 
 TEST(Mla, BothFormsGiveTheSameHeads) {
   const at::NoGradGuard no_grad;
-  for (const AttentionOptions& options : {uneven_layer(), turned_layer("4"), linear_layer()}) {
+  for (const AttentionOptions& options : {uneven_layer(), turned_layer("4"), linear_layer(), layer_of_latents("2", "3"),
+                                          turned_layer("4", layer_of_latents("4", "2"))}) {
     const Attention layer = random_attention(options);
     const Scheme& scheme = layer->scheme();
     const Tensor y = random_tensor({2, 7, 6}, 61);
@@ -89,6 +104,19 @@ TEST(Mla, AFewQueriesAgainstACacheReadItAsItIs) {
   EXPECT_EQ(kernel_choice(options, {.queries = 1, .keys = 64}, at::kCPU).backend, "decode");
 }
 
+// A query of several latent vectors meets all of them, which moves the change-over.
+TEST(Mla, FormsChangeOverWhereTheyTakeTheSameArithmetic) {
+  const auto most_queries = [](const std::string& latents) {
+    AttentionOptions options = {.scheme = "mla", .d_model = 768, .heads = 12};
+    const auto scheme = make_scheme(resolve(with_option(options, "kv-latents", latents)));
+    int64_t T = 1;
+    while (scheme->form_for(T, 512) == Form::kFewQueries) ++T;
+    return T - 1;
+  };
+  EXPECT_EQ(most_queries("1"), 85) << "R 256: T 384 < 256 x 128";
+  EXPECT_EQ(most_queries("2"), 42) << "R 128: T 384 < 128 x 128";
+}
+
 TEST(Mla, CountsAreThoseOfThePaper) {
   const auto cost = [](AttentionOptions options, const std::string& query_latent, bool rotary) {
     options.scheme = "mla";
@@ -110,6 +138,19 @@ TEST(Mla, CountsAreThoseOfThePaper) {
   EXPECT_EQ(cost({}, "768", true).effective, 2088960) << "queries of full rank are not compressed";
 }
 
+TEST(Mla, LatentsDivideTheWidthAndNotTheCache) {
+  const auto cost = [](const std::string& latents) {
+    AttentionOptions options = {.scheme = "mla", .d_model = 768, .heads = 12, .rotary = true};
+    options = with_option(options, "query-latent-width", "384");
+    return make_scheme(resolve(with_option(options, "kv-latents", latents)))->cost();
+  };
+  const int64_t E = 768, H = 12, D = 64, Dr = 32;
+  EXPECT_EQ(cost("2").effective, 1744896) << "the count of GLA 2 x 128 without the norms' weights";
+  EXPECT_EQ(cost("2").parameters, 1744896 + 2 * 128 + 384);
+  EXPECT_EQ(cost("2").effective, 384 * (E + H * (D + Dr)) + E * (256 + Dr) + 128 * H * 2 * D + E * E);
+  for (const std::string latents : {"1", "2", "4"}) EXPECT_EQ(cost(latents).cache_elements, 256 + Dr) << latents;
+}
+
 TEST(Mla, ImpossibleWidthsNameTheNumbersAndTheWayOut) {
   const auto refused = [](const std::string& option, const std::string& value, const AttentionOptions& like) {
     return error_message([&] { resolve(with_option(like, option, value)); });
@@ -117,6 +158,12 @@ TEST(Mla, ImpossibleWidthsNameTheNumbersAndTheWayOut) {
   const AttentionOptions still = small_layer("mla");  // E 6, H 4, D 2
   EXPECT_THAT(refused("kv-latent-width", "0", still), HasSubstr("not 0"));
   EXPECT_THAT(refused("kv-latent-width", "7", still), AllOf(HasSubstr("at most 6"), HasSubstr("not 7")));
+  EXPECT_THAT(refused("kv-latents", "3", still),
+              AllOf(HasSubstr("4 heads, 3 latent vectors"), HasSubstr("divisor of 4")));
+  EXPECT_THAT(refused("kv-latents", "0", still), HasSubstr("not 0"));
+  EXPECT_THAT(refused("kv-latents", "4", with_option(still, "kv-latent-width", "5")),
+              AllOf(HasSubstr("at most 4"), HasSubstr("not 5")))
+      << "a group of one head has 4 dimensions";
   EXPECT_THAT(refused("query-latent-width", "7", still), AllOf(HasSubstr("at most 6"), HasSubstr("d-model 6")));
   EXPECT_THAT(refused("rotary-head-width", "2", still), HasSubstr("--positions rotary"));
   EXPECT_THAT(refused("rotary-head-width", "3", turned_layer("4")), HasSubstr("must be even"));

@@ -16,7 +16,11 @@ std::shared_ptr<Scheme> make(const AttentionOptions& options) {
 }  // namespace
 
 SchemeRecord mqa_scheme() {
-  return {.name = "mqa", .sentence = "all heads share keys and values", .paper = "Shazeer, 2019", .make = mqa::make};
+  return {.name = "mqa",
+          .sentence = "all heads share keys and values",
+          .paper = "Shazeer, 2019",
+          .make = mqa::make,
+          .reads = {"kv-shift", "key-offset"}};
 }
 
 }  // namespace headshare

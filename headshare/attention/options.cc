@@ -1,5 +1,6 @@
 #include "headshare/attention/options.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "headshare/attention/scheme_record.h"
@@ -41,6 +42,10 @@ Fields fields(AttentionOptions& o) {
             output_gate_names(), {.since = 11}),
       field("attention-sinks", &o.sinks,
             "a learned score per head of a key without a value, so that heads may look away", {.since = 11}),
+      field("kv-shift", &o.kv_shift,
+            "each head of keys and of values mixes a token and the one before, by two learned numbers", {.since = 15}),
+      field("key-offset", &o.key_offset, "what --rotary-dimensions leave alone in a key is that of the token before",
+            {.since = 15}),
       field("local-window", &o.window,
             "how many tokens a token sees on either side of itself (in a decoder: before it); auto: all",
             {.min = 1, .max = 1 << 24, .since = 12}),
@@ -86,11 +91,27 @@ void resolve_rotary(const SchemeRecord& scheme, AttentionOptions* o) {
   if (turned == width) o->rotary_dimensions.reset();
 }
 
+// Drops the options about the token before in schemes that do not read them, as key widths are.
+void resolve_token_before(const SchemeRecord& scheme, AttentionOptions* o) {
+  const auto reads = [&](const char* option) {
+    return std::find(scheme.reads.begin(), scheme.reads.end(), option) != scheme.reads.end();
+  };
+  o->kv_shift = o->kv_shift && reads("kv-shift");
+  o->key_offset = o->key_offset && reads("key-offset");
+  if (!o->key_offset) return;
+  const int64_t width = compared_width(*o);
+  HS_CHECK(o->rotary && rotated_width(*o) < width,
+           "key-offset takes the dimensions of a key that rotary positions leave alone from the token before, and ",
+           o->rotary ? "all of them turn" : "there are no rotary positions",
+           "; set --positions rotary and --rotary-dimensions below ", width, ", or leave --key-offset out");
+}
+
 void resolve_with_scheme(const SchemeRecord& scheme, AttentionOptions* options) {
   AttentionOptions& o = *options;
   const std::string reason = scheme.why_not == nullptr ? "" : scheme.why_not(o);
   HS_CHECK(reason.empty(), reason);
   resolve_rotary(scheme, &o);
+  resolve_token_before(scheme, &o);
   const int64_t width = rotated_width(o);
   HS_CHECK(!o.rotary || width % 2 == 0, "rotary positions need an even key width, not ", width,
            "; change --head-width or --key-width");

@@ -34,7 +34,9 @@ struct AttentionOptions {
   bool content_bias = false;            // u_h: every scheme's option (docs/mathematics.md#content-bias)
   bool qk_norm = false;                 // RMS norms over each query and key before they are compared
   OutputGate gate = OutputGate::kNone;  // heads times sigmoid(x W_G + b_G), before O (docs/mathematics.md#gates)
-  bool sinks = false;  // each head may look at a key of value 0, whose score it learns (docs/mathematics.md#sinks)
+  bool sinks = false;       // each head may look at a key of value 0, whose score it learns (docs/mathematics.md#sinks)
+  bool kv_shift = false;    // heads of keys and values mix a token and the one before (docs/mathematics.md#shifts)
+  bool key_offset = false;  // what does not turn in a key is that of the token before (docs/mathematics.md#shifts)
   std::optional<int64_t> window = {};  // a token sees so many to either side (docs/mathematics.md#windows); default all
   OwnOptions own = {};                 // of single schemes: own.get<GqaOptions>()
   double attention_dropout = 0;        // on the attention weights, in training
@@ -60,9 +62,14 @@ Fields rotary_fields(AttentionOptions& options);
 AttentionOptions resolve(AttentionOptions options);
 
 // Tells whether a key bias can reach the output at all: softmax deletes what is constant along a row, and only rotating
-// or norming the key afterwards makes it differ from key to key. A sink does not share what is constant among keys.
+// or norming the key afterwards makes it differ from key to key, or a shift, which the first token has half of. A sink
+// does not share what is constant among keys.
 inline bool key_bias_matters(const AttentionOptions& options) {
-  return options.rotary || options.qk_norm || options.sinks;
+  return options.rotary || options.qk_norm || options.sinks || options.kv_shift;
 }
+
+// Tells whether values have their bias before they are averaged. Elsewhere it is added after, because the weights of
+// the keys sum to one: not beside a sink, and shares of two tokens do not have to sum to one either.
+inline bool values_have_bias(const AttentionOptions& options) { return options.sinks || options.kv_shift; }
 
 }  // namespace headshare

@@ -30,23 +30,44 @@ Memory Scheme::remember(const Tensor& y, int64_t first) const {
 
 Form Scheme::form_for(int64_t, int64_t) const { return Form::kManyQueries; }
 
-Posed Scheme::posed(const Tensor& queries, Memory memory) const {
+Posed Scheme::posed(const Tensor& queries, Memory memory, const Tensor& visible_keys) const {
   const Form form = form_for(queries.size(2), memory.front().size(2));
-  return posed(queries, std::move(memory), form);
+  return posed(queries, std::move(memory), form, visible_keys);
 }
 
-Posed Scheme::posed(const Tensor& queries, Memory memory, Form form) const {
+Posed Scheme::posed(const Tensor& queries, Memory memory, Form form, const Tensor& visible_keys) const {
   Tensor bias;
   if (content_bias_.defined()) {
     bias = memory.back().squeeze(3);  // [B, H, S]
     memory.pop_back();
   }
+  if (meets_token_before()) memory = with_token_before(memory, visible_keys);
   Posed posed{.problem = pose(queries, memory, form), .form = form};
   posed.problem.key_bias = bias;
   posed.problem.scale = scale();
   posed.problem.sinks = sinks_;
   if (heads_differ()) posed.problem.heads = H();
   return posed;
+}
+
+Memory Scheme::kept(const Tensor& key, const Tensor& value, int64_t first) const {
+  return {meets_token_before() ? key : rotated(key, first), value};
+}
+
+// A key turns after its shift, and what is offset does not turn.
+Memory Scheme::with_token_before(const Memory& memory, const Tensor& visible_keys) const {
+  Tensor key = memory[0], value = memory[1];
+  if (shift_ != nullptr) {
+    key = shift_->keys(key, visible_keys);
+    value = shift_->values(value, visible_keys);
+  }
+  key = rotated(key, /*first=*/0);
+  if (options_.key_offset) key = offset_keys(key, key.size(3) - turned_width_, visible_keys);
+  return {key, value};
+}
+
+void Scheme::declare_shift(int64_t key_heads, int64_t value_heads) {
+  if (options_.kv_shift) shift_ = register_module("shift", std::make_shared<KvShiftImpl>(key_heads, value_heads));
 }
 
 Tensor Scheme::gate(const Tensor& x) const { return is_gated() ? gate_->forward(x).sigmoid() : Tensor(); }
@@ -61,6 +82,12 @@ AttentionCost Scheme::cost() const {
   const int64_t own = (is_gated() ? gate_->weight.numel() : 0) + (options_.sinks ? H() : 0);
   total.parameters += own;
   total.effective += own;
+  if (shift_ != nullptr) {
+    const int64_t keys = shift_->key_heads(), values = shift_->value_heads();
+    total.parameters += 2 * (keys + values);
+    // What scales a head is a part of its maps, unless a norm stands between that all heads share.
+    total.effective += keys + values + (options_.qk_norm && keys > 1 ? keys : 0);
+  }
   if (options_.qk_norm) {
     const int64_t width = compared_width(options_);
     total.parameters += 2 * width;
@@ -112,11 +139,11 @@ Tensor Scheme::normed_query(const Tensor& x) const { return query_norm_ == nullp
 Tensor Scheme::normed_key(const Tensor& x) const { return key_norm_ == nullptr ? x : key_norm_->forward(x); }
 
 Tensor Scheme::values_of(const Linear& linear, const Tensor& y) const {
-  return options_.sinks ? linear->forward(y) : linear_map(y, linear->weight);
+  return values_have_bias(options_) ? linear->forward(y) : linear_map(y, linear->weight);
 }
 
 Tensor Scheme::value_offset(const Linear& linear) const {
-  return options_.sinks || !linear->bias.defined() ? Tensor() : linear->bias.view({-1, D()});
+  return values_have_bias(options_) || !linear->bias.defined() ? Tensor() : linear->bias.view({-1, D()});
 }
 
 Tensor Scheme::add_value_offset(const Tensor& heads, const Tensor& offset, const Tensor& live) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "headshare/attention/kv_cache.h"
+#include "headshare/attention/kv_shift.h"
 #include "headshare/attention/options.h"
 #include "headshare/ops/head_attention.h"
 #include "headshare/ops/linear.h"
@@ -49,10 +50,10 @@ class Scheme : public Layer {
   virtual Form form_for(int64_t T, int64_t S) const;
 
   // Poses queries and the whole memory (keys at positions 0 .. S - 1) as a problem for the core, in the form of
-  // form_for().
-  Posed posed(const Tensor& queries, Memory memory) const;
+  // form_for(). `visible_keys` [B, S] is that of the mask: padding has no say in the token after it.
+  Posed posed(const Tensor& queries, Memory memory, const Tensor& visible_keys = {}) const;
   // Poses the same problem in the form that the caller names.
-  Posed posed(const Tensor& queries, Memory memory, Form form) const;
+  Posed posed(const Tensor& queries, Memory memory, Form form, const Tensor& visible_keys = {}) const;
 
   // Returns what multiplies the heads' elements for x [B, T, E], each between 0 and 1: [B, T, H] or [B, T, H D];
   // undefined without an output gate.
@@ -109,8 +110,13 @@ class Scheme : public Layer {
   Tensor rotated(const Tensor& x, int64_t first, int64_t period) const;
   // Counts the dimensions that rotary positions turn (SchemeRecord::rotated_width); 0 without such positions.
   int64_t turned_width() const { return turned_width_; }
-  // The weights of the keys sum to one, so a value bias is added after averaging. Beside a sink they sum to less: then
-  // the values have their bias before, and value_offset(), [maps, D], is undefined.
+  // Returns what a cache keeps of a key and a value: the key turned, unless it meets that of the token before when it
+  // is read (posed() does so).
+  Memory kept(const Tensor& key, const Tensor& value, int64_t first) const;
+  // Declares the shares of AttentionOptions::kv_shift, where it is set, for so many heads of keys and of values.
+  void declare_shift(int64_t key_heads, int64_t value_heads);
+  // A value bias is added after averaging. Where values_have_bias(), they have it before, and value_offset(), [maps,
+  // D], is undefined.
   Tensor values_of(const Linear& linear, const Tensor& y) const;
   Tensor value_offset(const Linear& linear) const;
   // Returns heads [B, H, T, Dv] + offset [H or 1, Dv] at live queries; an undefined offset adds nothing.
@@ -122,11 +128,15 @@ class Scheme : public Layer {
                        const Posed& posed) const;
 
  private:
+  bool meets_token_before() const { return options_.kv_shift || options_.key_offset; }
+  Memory with_token_before(const Memory& memory, const Tensor& visible_keys) const;
+
   AttentionOptions options_;
   int64_t turned_width_;
   Tensor content_bias_;         // u: [H, E]
   Tensor sinks_;                // [H], undefined without sinks
   Linear gate_ = nullptr;       // E -> H or H D; null without a gate
+  KvShift shift_;               // null without a shift
   Norm query_norm_, key_norm_;  // null without qk_norm
 };
 

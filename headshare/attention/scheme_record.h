@@ -69,7 +69,7 @@ struct SchemeRecord {
   // AttentionOptions::rotary_dimensions says, which other schemes refuse.
   std::function<int64_t(const AttentionOptions& resolved)> rotated_width = nullptr;
 
-  // Names the sizes that only this scheme has, for people: "2 groups"; null: none.
+  // Names the sizes that only this scheme has, for people: "2 groups"; null or "": none.
   std::function<std::string(const AttentionOptions& resolved)> sizes = nullptr;
 
   // Collaborative key width R is one width that all heads share, which --key-width sets; other schemes derive theirs.

@@ -11,7 +11,7 @@ namespace {
 
 class Sha : public SingleHead {
  public:
-  using SingleHead::SingleHead;
+  explicit Sha(const AttentionOptions& options) : SingleHead(options) { declare_shift(1, 1); }
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
     return rotated(normed_query(split_heads(query_->forward(x), 1)), first);  // [B, 1, T, D]
@@ -30,9 +30,8 @@ class Sha : public SingleHead {
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
-    Memory memory = shared_memory(y);
-    memory[0] = rotated(memory[0], first);
-    return memory;
+    const Memory memory = shared_memory(y);
+    return kept(memory[0], memory[1], first);
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
@@ -53,7 +52,8 @@ SchemeRecord sha_scheme() {
   return {.name = "sha",
           .sentence = "one head, repeated: all share queries, keys and values",
           .paper = "Xue and Aletras, 2023",
-          .make = make_as<Sha>};
+          .make = make_as<Sha>,
+          .reads = {"kv-shift", "key-offset"}};
 }
 
 }  // namespace headshare

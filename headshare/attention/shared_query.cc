@@ -25,6 +25,7 @@ class SharedQuery : public Scheme {
     key_ = key_projection("key", D());
     value_ = projection("value", D());
     output_ = output_projection();
+    declare_shift(1, 1);
   }
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
@@ -38,7 +39,7 @@ class SharedQuery : public Scheme {
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
-    return {rotated(normed_key(split_heads(key_->forward(y), 1)), first), split_heads(values_of(value_, y), 1)};
+    return kept(normed_key(split_heads(key_->forward(y), 1)), split_heads(values_of(value_, y), 1), first);
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
@@ -239,6 +240,7 @@ SchemeRecord shared_query_scheme() {
           .paper = "ours; with a full map Hu et al., 2024",
           .make = shared_query::make,
           .options = scheme_options<SharedQueryOptions>(shared_query::fields),
+          .reads = {"kv-shift", "key-offset"},
           .set_defaults = shared_query::set_defaults,
           .why_not = shared_query::why_not,
           .sizes = shared_query::sizes,

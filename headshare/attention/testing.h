@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
@@ -124,6 +125,12 @@ struct SchemeFormula {
 
   // These are the parameters besides a key bias that cannot matter unless positions are rotary.
   std::vector<std::string> inert = {};
+
+  // These options change the formula under rotary positions, and need them.
+  std::vector<SchemeCase> rotary_cases = {};
+
+  // Tells whether positions turn values, too, and turn what a head finds back by the position of its query.
+  std::function<bool(const AttentionOptions&)> values_turn = nullptr;
 };
 
 inline std::map<std::string, SchemeFormula>& scheme_formulas() {
@@ -197,8 +204,14 @@ inline bool is_impossible(const AttentionOptions& options) {
   return false;
 }
 
+// Tells whether a scheme reads an option that not every scheme does.
+inline bool reads(const std::string& scheme, const std::string& option) {
+  const std::vector<std::string>& names = scheme_record(scheme).reads;
+  return std::find(names.begin(), names.end(), option) != names.end();
+}
+
 // Lists every scheme with the options that change its formula, and its usual ones with normed queries and keys, with a
-// gate and with sinks, where it takes them.
+// gate, with sinks and with a shift, where it takes them.
 inline std::vector<SchemeCase> scheme_cases() {
   std::vector<SchemeCase> cases;
   for (const std::string& scheme : scheme_names()) {
@@ -213,6 +226,9 @@ inline std::vector<SchemeCase> scheme_cases() {
     add("_qk_norm", [](AttentionOptions* o) { o->qk_norm = true; });
     add("_gate", [](AttentionOptions* o) { o->gate = OutputGate::kElement; });
     add("_sinks", [](AttentionOptions* o) { o->gate = OutputGate::kHead, o->sinks = true; });
+    if (!reads(scheme, "kv-shift")) continue;
+    add("_shift", [](AttentionOptions* o) { o->kv_shift = true; });
+    add("_shift_qk_norm_sinks", [](AttentionOptions* o) { o->kv_shift = o->qk_norm = o->sinks = true; });
   }
   return cases;
 }
@@ -234,6 +250,35 @@ inline std::vector<SchemeCase> scaled_rotary_variants() {
     variants.push_back({one.name + "+rotary", options});
     options.projection_bias = options.content_bias = true;
     variants.push_back({one.name + "+biases+content+rotary", options});
+  }
+  return variants;
+}
+
+// Lists every scheme with the options that change its formula under rotary positions alone.
+inline std::vector<SchemeCase> rotary_variants() {
+  std::vector<SchemeCase> variants;
+  for (const std::string& scheme : scheme_names()) {
+    const SchemeFormula& formula = scheme_formula(scheme);
+    std::vector<SchemeCase> cases = formula.rotary_cases;
+    if (reads(scheme, "key-offset")) {
+      AttentionOptions options = formula.cases.front().options;
+      options.head_width = 6;
+      options.rotary_dimensions = 4;
+      options.key_offset = true;
+      cases.push_back({formula.cases.front().name + "_offset", options});
+      options.kv_shift = true;
+      cases.push_back({formula.cases.front().name + "_shift_offset", options});
+    }
+    for (SchemeCase& one : cases) {
+      one.options.rotary = true;
+      variants.push_back({one.name + "+rotary", one.options});
+      one.options.projection_bias = one.options.content_bias = true;
+      variants.push_back({one.name + "+biases+content+rotary", one.options});
+      one.options.sinks = true;
+      variants.push_back({one.name + "_sinks+biases+content", one.options});
+      one.options.qk_norm = true;
+      if (!is_impossible(one.options)) variants.push_back({one.name + "_qk_norm_sinks+biases+content", one.options});
+    }
   }
   return variants;
 }
@@ -268,8 +313,9 @@ inline std::vector<SchemeCase> scheme_variants() {
       options.alibi = (bits & 4) != 0;
       options.rotary = (bits & 8) != 0;
       if ((options.rotary && options.alibi) || (options.rotary && is_impossible(options))) continue;
-      // Gates and sinks meet no biases and positions, or all that go together: the mixtures between would take minutes.
-      const bool extended = options.sinks || options.gate != OutputGate::kNone;
+      // Gates, sinks and shifts meet no biases and positions, or all that go together: the mixtures between would take
+      // minutes.
+      const bool extended = options.sinks || options.kv_shift || options.gate != OutputGate::kNone;
       if (extended && bits != 0 && bits != 7 && bits != 11) continue;
       if (options.projection_bias) variant.name += "+biases";
       if (options.content_bias) variant.name += "+content";
@@ -279,6 +325,7 @@ inline std::vector<SchemeCase> scheme_variants() {
     }
   }
   for (const SchemeCase& one : scaled_rotary_variants()) variants.push_back(one);
+  for (const SchemeCase& one : rotary_variants()) variants.push_back(one);
   for (const SchemeCase& one : window_variants()) variants.push_back(one);
   return variants;
 }
@@ -301,7 +348,8 @@ class NaiveAttention {
 
  private:
   // Turns row t by position t: of the last W dimensions, pairs (i, i + W/2) by the angle t * base^(-2i/W), or slower.
-  Tensor turned(const Tensor& x) const {
+  // `back` undoes that.
+  Tensor turned(const Tensor& x, bool back = false) const {
     const int64_t D = x.size(1), W = rotated_width(o_);
     const double factor = o_.rotary_scaling.attention_factor.value_or(1);
     std::vector<Tensor> rows;
@@ -314,7 +362,37 @@ class NaiveAttention {
         turn[i][i + W / 2] = -factor * std::sin(angle);
         turn[i + W / 2][i] = factor * std::sin(angle);
       }
-      rows.push_back(turn.to(x.scalar_type()).mv(x[t]));
+      rows.push_back((back ? turn.inverse() : turn).to(x.scalar_type()).mv(x[t]));
+    }
+    return rows.empty() ? x : at::stack(rows);
+  }
+
+  // Returns row j of x, or where it is padding or before the first, null.
+  static Tensor row_at(const Tensor& x, int64_t j, const Tensor& visible) {
+    const bool is_token = j >= 0 && (!visible.defined() || visible[j].item<bool>());
+    return is_token ? x[j] : Tensor();
+  }
+
+  // Mixes each row with the one before as head h does: a x_j + (c - a) x_{j-1}.
+  Tensor shifted(const Tensor& x, const std::string& what, int64_t h, const Tensor& visible) const {
+    const Tensor shares = layer_.parameter("shift." + what + "_share"),
+                 sums = layer_.parameter("shift." + what + "_sum");
+    const int64_t map = h / (o_.heads / shares.size(0));
+    std::vector<Tensor> rows;
+    for (int64_t j = 0; j < x.size(0); ++j) {
+      const Tensor before = row_at(x, j - 1, visible), a = shares[map], c = sums[map];
+      rows.push_back(before.defined() ? a * x[j] + (c - a) * before : a * x[j]);
+    }
+    return rows.empty() ? x : at::stack(rows);
+  }
+
+  // Takes the dimensions that do not turn from the row before, where there is one.
+  Tensor offset(const Tensor& x, const Tensor& visible) const {
+    const int64_t still = x.size(1) - rotated_width(o_);
+    std::vector<Tensor> rows;
+    for (int64_t j = 0; j < x.size(0); ++j) {
+      const Tensor before = row_at(x, j - 1, visible);
+      rows.push_back(before.defined() ? at::cat({before.slice(0, 0, still), x[j].slice(0, still)}) : x[j]);
     }
     return rows.empty() ? x : at::stack(rows);
   }
@@ -347,7 +425,10 @@ class NaiveAttention {
     std::vector<Tensor> heads;
     for (int64_t h = 0; h < o_.heads; ++h) {
       NaiveHead one = formula_.head(layer_, h, x, y);
-      if (o_.rotary) one = {turned(one.q), turned(one.k), one.v};
+      if (o_.kv_shift) one = {one.q, shifted(one.k, "key", h, visible), shifted(one.v, "value", h, visible)};
+      const bool values_turn = formula_.values_turn != nullptr && formula_.values_turn(o_);
+      if (o_.rotary) one = {turned(one.q), turned(one.k), values_turn ? turned(one.v) : one.v};
+      if (o_.key_offset) one.k = offset(one.k, visible);
       Tensor scores = one.q.matmul(one.k.t());  // [T, S]
       if (layer_.has("content_bias")) scores = scores + y.mv(layer_.parameter("content_bias")[h]);
       scores = scores * *o_.scale;
@@ -356,6 +437,7 @@ class NaiveAttention {
       Tensor sum = weights.sum(1, /*keepdim=*/true);
       if (layer_.has("sinks")) sum = sum + layer_.parameter("sinks")[h].exp() * (sum > 0);
       heads.push_back((weights / (sum + (sum == 0))).matmul(one.v));
+      if (values_turn) heads[h] = turned(heads[h], /*back=*/true);
       if (layer_.has("gate.weight")) heads[h] = heads[h] * layer_.own("gate", h, x).sigmoid();
     }
     return formula_.merge == nullptr ? layer_.affine("output", at::cat(heads, 1)) : formula_.merge(layer_, heads);

@@ -157,9 +157,17 @@ TEST_F(CheckpointTest, HeadCountsOfGqaComeBackAndAskForANewerProgram) {
 }
 
 TEST_F(CheckpointTest, SchemesOfLaterYearsComeBackAndAskForANewerProgram) {
-  for (const auto& [scheme, option, value] : std::vector<std::tuple<std::string, std::string, std::string>>{
-           {"lrkv", "kv-rank", "2"}, {"shared_query", "query-map", "complex"}, {"mla", "rotary-head-width", "4"}}) {
-    SCOPED_TRACE(scheme);
+  for (const auto& [scheme, option, value, version] :
+       std::vector<std::tuple<std::string, std::string, std::string, int>>{{"lrkv", "kv-rank", "2", 14},
+                                                                           {"shared_query", "query-map", "complex", 14},
+                                                                           {"mla", "rotary-head-width", "4", 14},
+                                                                           {"mla", "kv-latents", "2", 15},
+                                                                           {"skv", "shared-qk", "true", 1},
+                                                                           {"skv", "kv-heads", "2", 15},
+                                                                           {"skv", "skv-rotary", "counter", 15},
+                                                                           {"skv", "skv-rotary", "split", 15},
+                                                                           {"gqa", "kv-shift", "true", 15}}) {
+    SCOPED_TRACE(join_text(scheme, " ", option));
     fs::remove_all(path());
     DecoderOptions options = small_options(scheme, PositionKind::kRotary);
     options.vocabulary = 256;
@@ -167,7 +175,7 @@ TEST_F(CheckpointTest, SchemesOfLaterYearsComeBackAndAskForANewerProgram) {
     set_field(list, option, value, "test");
     const Decoder model = small_decoder(options);
     save_model(path(), model, &bytes_);
-    EXPECT_EQ(config()["format_version"], 14);
+    EXPECT_EQ(config()["format_version"], version);
     EXPECT_EQ(config()["model"][option].dump(), to_json(list).at(option).dump());
     const at::NoGradGuard no_grad;
     const Tensor ids = random_ids(2, 7, 256);

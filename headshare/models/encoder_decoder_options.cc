@@ -70,7 +70,7 @@ void resolve_site(const EncoderDecoderOptions& o, const char* name, AttentionOpt
 
 // Removes positions, because a cross-attention reads two sequences whose positions have no order in common.
 void take_positions_away(AttentionOptions* cross) {
-  cross->rotary = cross->alibi = false;
+  cross->rotary = cross->alibi = cross->key_offset = false;
   cross->window.reset();
   for (const auto& one : scheme_records()) {
     if (one->options.leave_rotary_out != nullptr) one->options.leave_rotary_out(cross);

@@ -84,6 +84,9 @@ def test_unknown_flags_are_refused_with_the_nearest_name(verb, refused):
     ("train --text x --out y --scheme mqa --groups 2", "--groups matters only to the scheme gqa"),
     ("train --text x --out y --scheme sha --mhe-deviation 0.1", "--mhe-deviation matters only to the schemes mhe_add and mhe_mul"),
     ("train --text x --out y --scheme mla --kv-rank 4", "--kv-rank matters only to the scheme lrkv"),
+    ("train --text x --out y --scheme skv --kv-latents 2", "--kv-latents matters only to the scheme mla"),
+    ("train --text x --out y --scheme mqa --kv-heads 2", "--kv-heads matters only to the scheme skv"),
+    ("train --text x --out y --scheme mla --kv-shift", "--kv-shift matters only to the schemes mha, gqa, mqa, sha and shared_query"),
     ("train --text x --out y --scheme lrkv --query-map complex", "--query-map matters only to the scheme shared_query"),
     ("train --text x --out y --scheme shared_query --query-rank 2", "query-rank is the rank of --query-map low_rank, not of full"),
     ("train --text x --out y --layer-key-widths 8,16", "--layer-key-widths matters only to the scheme collaborative"),
@@ -120,6 +123,9 @@ def test_options_that_change_nothing_are_refused(refused, words, says):
 @pytest.mark.parametrize("words, says", [
     ("train --text x --out y --scheme lrkv --d-model 64 --heads 4 --kv-rank 17", "kv-rank must be at most 16"),
     ("train --text x --out y --scheme mla --rotary-head-width 4 --positions learned", "set --positions rotary"),
+    ("train --text x --out y --scheme mla --kv-latents 3", "kv-latents must divide heads"),
+    ("train --text x --out y --scheme skv --skv-rotary counter --positions learned", "set --positions rotary"),
+    ("train --text x --out y --scheme gqa --key-offset", "set --positions rotary and --rotary-dimensions below"),
 ])  # fmt: skip
 def test_sizes_that_no_model_has_are_refused(refused, words, says):
     assert says in refused(2, *words.split())

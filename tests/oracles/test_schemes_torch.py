@@ -28,6 +28,13 @@ SCHEMES = {
     "sha": ({}, {"query": (4, 24), "key": (4, 24), "value": (4, 24)}, {}),
     "skv": ({}, {"query": (24, 24), "key_value": (24, 24)}, {}),
     "skv shared_qk": ({"shared-qk": True}, {"query_key": (24, 24), "value": (24, 24)}, {}),
+    "skv of groups": ({"kv-heads": 2}, {"query": (24, 24), "key_value": (8, 24)}, {}),
+    "skv counter": ({"kv-heads": 3, "skv-rotary": "counter"}, {"query": (24, 24), "key_value": (12, 24)}, {}),
+    "skv split": ({"kv-heads": 2, "skv-rotary": "split", "rotary-dimensions": 2},
+                  {"query": (24, 24), "key_value": (8, 24), "turned_key": (2, 24)}, {}),
+    "gqa shift": ({"groups": 2, "kv-shift": True}, {"query": (24, 24), "key": (8, 24), "value": (8, 24)},
+                  {f"shift.{what}_{number}": (2,) for what in ("key", "value") for number in ("share", "sum")}),
+    "mqa offset": ({"key-offset": True, "rotary-dimensions": 2}, {"query": (24, 24), **ONE_MEMORY}, {}),
     "el_shared": ({}, {"query": (24, 24)}, {}),
     "el_shared averaged": ({"averaged-values": True}, {"query": (24, 24), "key": (24, 24)}, {}),
     "el_lossless": ({}, {"query": (24, 24), "key": (24, 24), "value": (24, 24)}, {}),
@@ -129,7 +136,11 @@ class Reference:
             case "skv" if self.options.get("shared-qk"):
                 return project("query_key", h), project("query_key", h), project("value", h)
             case "skv":
-                return project("query", h), project("key_value", h), project("key_value", h)
+                groups = self.options.get("kv-heads", HEADS)
+                shared = project("key_value", h * groups // HEADS, groups)
+                if self.options.get("skv-rotary") == "split":
+                    return project("query", h), torch.cat([shared[:, :2], project("turned_key")], -1), shared
+                return project("query", h), shared, shared
             case "el_shared" if self.options.get("averaged-values"):
                 return project("query", h), project("key", h), x
             case "el_shared":
@@ -179,6 +190,11 @@ class Reference:
             case "full":
                 return q @ maps.chunk(HEADS)[h].T
 
+    def shifted(self, name, h, x):
+        """Mixes each token with the one before by the two numbers of the group of head h."""
+        share, total = (self.weights[f"{name}_{number}"][h // 3] for number in ("share", "sum"))
+        return share * x + (total - share) * F.pad(x, (0, 0, 1, 0))[:-1]
+
     def scale(self):
         if self.scheme == "mha" and "key-width" in self.options:
             return 1 / math.sqrt(self.options["key-width"] / HEADS)
@@ -190,15 +206,23 @@ class Reference:
         heads = []
         for h in range(HEADS):
             q, k, v = self.head(at, h, x)
+            if self.options.get("kv-shift"):
+                k, v = self.shifted(f"{at}.shift.key", h, k), self.shifted(f"{at}.shift.value", h, v)
             if self.options["positions"] == "rotary":
-                q, k = rotate(q), rotate(k)
+                turned = self.options.get("rotary-dimensions", HEAD)
+                q, k = rotate(q, turned), rotate(k, turned)
+            if self.options.get("key-offset"):
+                k = torch.cat([torch.cat([k[:1, :2], k[:-1, :2]]), k[:, 2:]], -1)
+            counter = self.options.get("skv-rotary") == "counter"
+            v = rotate(v) if counter else v
             scores = q @ k.T
             if self.options["content-bias"]:
                 scores = scores + x @ self.weights[f"{at}.content_bias"][h]
             scores = scores * self.scale()
             if self.options["positions"] == "alibi":
                 scores = scores - SLOPES[h] * (rows - columns)
-            heads.append(scores.masked_fill(columns > rows, -math.inf).softmax(-1) @ v)
+            found = scores.masked_fill(columns > rows, -math.inf).softmax(-1) @ v
+            heads.append(rotate(found, sign=-1) if counter else found)
         if self.options.get("averaged-values"):
             return torch.stack(heads).mean(0)
         return self.linear(f"{at}.output", torch.cat(heads, -1))
@@ -231,12 +255,13 @@ class Reference:
 SLOPES = [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]
 
 
-def rotate(x):
-    """Turns dimensions i and i + D/2 as one complex number, by position * 10000^(-2i/D)."""
-    half = x.shape[1] // 2
+def rotate(x, turned=HEAD, sign=1):
+    """Turns the last dimensions: i and i + turned/2 are one complex number, by position * 10000^(-2i/turned)."""
+    still, x = x[:, : x.shape[1] - turned], x[:, x.shape[1] - turned :]
+    half = turned // 2
     angle = torch.arange(len(x), dtype=torch.double)[:, None] * 10000 ** (-torch.arange(half).double() / half)
-    turned = torch.complex(x[:, :half], x[:, half:]) * torch.polar(torch.ones_like(angle), angle)
-    return torch.cat([turned.real, turned.imag], -1)
+    pairs = torch.complex(x[:, :half], x[:, half:]) * torch.polar(torch.ones_like(angle), sign * angle)
+    return torch.cat([still, pairs.real, pairs.imag], -1)
 
 
 def sinusoids(length):
@@ -253,6 +278,8 @@ def plans():
     for index, (label, (own, projections, vectors)) in enumerate(SCHEMES.items()):
         for turn, positions in enumerate(POSITIONS):
             if positions == "rotary" and label in ("el_shared", "el_lossless"):
+                continue
+            if positions != "rotary" and label in ("skv counter", "skv split", "mqa offset"):
                 continue
             flags = index + turn
             options = {

@@ -148,7 +148,8 @@ std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions&
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
     const AttentionOptions& attention = one.model.common().attention;
     const auto sizes = scheme_record(one.scheme).sizes;
-    if (sizes != nullptr) text += join_text(one.scheme, ": ", sizes(attention), ", ");
+    const std::string own = sizes == nullptr ? "" : sizes(attention);
+    if (!own.empty()) text += join_text(one.scheme, ": ", own, ", ");
   }
   if (options.weight_type == ElementType::kFp32 && options.cache_type == ElementType::kFp32) return text + "float32.";
   text += "weights " + element_name(options.weight_type);

@@ -20,6 +20,9 @@ void check_has_outputs(const AttentionOptions& options, const std::string& layer
   HS_CHECK(options.gate == OutputGate::kNone, layer,
            ": an output gate (output-gate) multiplies the elements of each head, which a conversion would mix");
   HS_CHECK(!options.sinks, layer, ": attention sinks (attention-sinks) weigh the biases that a conversion moves");
+  HS_CHECK(!options.kv_shift && !options.key_offset, layer,
+           ": keys and values meet those of the token before (kv-shift, key-offset), and no map of a single token says "
+           "what heads compare");
 }
 
 void check_all_there(const AttentionOptions& options, const std::string& layer) {
@@ -98,6 +101,9 @@ HeadMaps repeated_head_maps(const Scheme& scheme, const std::string& layer) {
   const bool has_all = problem.heads == H || problem.heads == 1;
   HS_CHECK(has_all && problem.value.size(3) == *scheme.options().head_width, layer, ": the heads of ",
            scheme.options().scheme, " read whole hidden states and cannot be taken apart");
+  const Posed later = exact->posed(exact->project_queries(rows, 1), exact->remember(rows, 1), Form::kManyQueries);
+  HS_CHECK(at::equal(later.problem.value, problem.value), layer, ": rotary positions turn the values of ",
+           scheme.options().scheme, " here, too, which no map of values does");
   HeadMaps maps;
   std::tie(maps.query, maps.query_bias) = matrix_and_offset(problem.query.squeeze(2), H);
   if (problem.query_shift.defined()) maps.query_bias = maps.query_bias + problem.query_shift;

@@ -26,12 +26,13 @@ std::string why_not_by_weights(const AttentionOptions& options);
 
 // Throws Error, naming `layer` ("layer 3"), for values that are not finite, and where heads are not all there or differ
 // in more than what they compare and give: one head for all (`sha`), a rotation of a part of each head, output gates,
-// sinks.
+// sinks, keys that meet the token before.
 void check_comparable(const Scheme& scheme, const std::string& layer);
 
 // Asks the scheme for the values at zero and at the unit vectors, in double, so that no scheme needs code of its own.
 // Throws Error, naming `layer` ("layer 3"), for values that are not finite and for schemes whose heads are not all
-// there: normed queries and keys, output gates, sinks, one head for all (`sha`), values that are whole hidden states.
+// there: normed queries and keys, output gates, sinks, keys that meet the token before, values that turn, one head for
+// all (`sha`), values that are whole hidden states.
 HeadMaps head_maps(const Scheme& scheme, const std::string& layer);
 
 // The same, where one head may stand for all of them (`sha`): each head gets its maps.

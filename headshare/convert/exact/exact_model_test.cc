@@ -192,6 +192,13 @@ TEST(ExactModel, WhatHasNoExactFormIsRefusedWithTheReason) {
   EXPECT_THAT(refusal(options, {.scheme = "mha"}), HasSubstr("(--output-gate)"));
   options.attention.sinks = true;
   EXPECT_THAT(refusal(options, {.scheme = "mha"}), HasSubstr("(--attention-sinks)"));
+  options = small_options("mqa");
+  options.attention.kv_shift = true;
+  EXPECT_THAT(refusal(options, {.scheme = "mha"}), HasSubstr("(kv-shift, key-offset)"));
+  options = small_options("skv", PositionKind::kRotary);
+  Fields list = fields(options.attention);
+  set_field(list, "skv-rotary", "counter", "a test");
+  EXPECT_THAT(refusal(options, {.scheme = "mha"}), HasSubstr("rotary positions turn the values of skv"));
   options = small_options("collaborative");
   options.attention.key_width = 6;
   EXPECT_THAT(refusal(options, {.scheme = "mha"}), HasSubstr("compare 6 dimensions, and a head is 4 wide"));

@@ -248,6 +248,7 @@ TEST_F(ModelTypesTest, DecodersThatGpt2CannotHoldAreRefused) {
   EXPECT_THAT(refused([](DecoderOptions& o) { o.attention.qk_norm = true; }), HasSubstr("--qk-norm"));
   EXPECT_THAT(refused([](DecoderOptions& o) { o.attention.gate = OutputGate::kHead; }), HasSubstr("--output-gate"));
   EXPECT_THAT(refused([](DecoderOptions& o) { o.attention.sinks = true; }), HasSubstr("--attention-sinks"));
+  EXPECT_THAT(refused([](DecoderOptions& o) { o.attention.kv_shift = true; }), HasSubstr("--kv-shift"));
   EXPECT_THAT(refused([](DecoderOptions& o) { o.layer_groups = 1; }), HasSubstr("--layer-groups"));
   EXPECT_THAT(refused([](DecoderOptions& o) { o.attention.head_width = 8; }), HasSubstr("heads are 8 wide"));
   EXPECT_THAT(refused([](DecoderOptions& o) { o.attention.scale = 2; }), HasSubstr("scales its scores by 2"));

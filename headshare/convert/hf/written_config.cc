@@ -77,6 +77,9 @@ namespace {
 // Names what no format has a place for in heads of any width; "" where there is nothing.
 std::string added_part(const AttentionOptions& o, const std::string& model, const std::string& no_place) {
   if (o.gate != OutputGate::kNone) return model + "'s heads have an output gate (--output-gate)" + no_place;
+  if (o.kv_shift || o.key_offset) {
+    return model + "'s keys meet those of the token before (--kv-shift, --key-offset)" + no_place;
+  }
   if (o.window) return model + "'s attention has a local window (--local-window)" + no_place;
   return o.sinks ? model + "'s heads have sinks (--attention-sinks)" + no_place : "";
 }

@@ -375,6 +375,12 @@ TEST(SharedHeadsModel, WhatCannotBeIsRefused) {
   says("output-gate", "mha", learned, SharedScheme{"mqa"},
        [](DecoderOptions* o) { o->attention.gate = OutputGate::kHead; });
   says("attention-sinks", "mha", learned, SharedScheme{"mqa"}, [](DecoderOptions* o) { o->attention.sinks = true; });
+  says("token before (kv-shift, key-offset)", "mha", learned, SharedScheme{"mqa"},
+       [](DecoderOptions* o) { o->attention.kv_shift = true; });
+  says("turn the values of skv", "skv", PositionKind::kRotary, SharedScheme{"mqa"}, [](DecoderOptions* o) {
+    Fields list = fields(o->attention);
+    set_field(list, "skv-rotary", "counter", "a test");
+  });
   says("rotary-dimensions", "mha", PositionKind::kRotary, SharedScheme{"mqa"},
        [](DecoderOptions* o) { o->attention.rotary_dimensions = 2; });
   const auto narrow = [](DecoderOptions* o) { o->attention.key_width = 8; };
