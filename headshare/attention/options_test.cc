@@ -126,7 +126,7 @@ TEST(AttentionOptions, SchemesAreReadByName) {
 // Sets a field to another value than it has.
 void change(const Field& field) {
   const nlohmann::json before = field.value();
-  for (const char* text : {"true", "1", "2", "0.5", "0.25", "shared", "head", "complex", "counter"}) {
+  for (const char* text : {"true", "false", "1", "2", "0.5", "0.25", "shared", "head", "complex", "counter"}) {
     try {
       field.parse(text);
     } catch (const Error&) {
