@@ -370,10 +370,15 @@ def in_python(row, quick):
 
 
 def kept_python_rows(kept, cases, threads):
-    """Times Python's contenders on each case in a process of its own: an interruption costs one case."""
-    rows = []
+    """Times Python's contenders on the cases of each scheme and precision in a process of its own: an interruption costs
+    one of them."""
+    groups = {}
     for case in cases:
-        rows += kept.get([threads, "python", case["name"]], lambda: python_rows([case], threads))
+        groups.setdefault((case["scheme"], case["precision"]), []).append(case)
+    rows = []
+    for group in groups.values():
+        names = [case["name"] for case in group]
+        rows += kept.get([threads, "python", *names], lambda: python_rows(group, threads))
     return rows
 
 

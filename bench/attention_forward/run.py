@@ -34,7 +34,7 @@ ANCHORS = [
     dict(FORWARD, heads=12, lengths=[512, 1024, 2048], schemes=["mha", "mqa"]),
     dict(FORWARD, heads=12, lengths=[512, 2048], precisions="bf16", schemes="mha"),
 ]
-QUICK = [dict(FORWARD, heads=2, head_width=16, lengths=65, tokens=65, repetitions=3)]
+QUICK = [dict(FORWARD, schemes=["mha", "mqa"], heads=2, head_width=16, lengths=65, tokens=65, repetitions=3)]
 
 if __name__ == "__main__":
     common.measure_attention(__doc__, GRIDS, QUICK, ANCHORS)

@@ -34,7 +34,7 @@ GRIDS = [
     # These heads are as wide as the model: twelve times the products.
     dict(PLAIN, heads=12, lengths=512, schemes="el_lossless"),
 ]
-QUICK = [dict(passes="training", heads=2, head_width=16, lengths=65, tokens=650, repetitions=3)]
+QUICK = [dict(passes="training", schemes=["mha", "mqa"], heads=2, head_width=16, lengths=65, tokens=650, repetitions=3)]
 
 if __name__ == "__main__":
     common.measure_attention(__doc__, GRIDS, QUICK)

@@ -32,7 +32,13 @@ void refuse(AttentionRow* row, const Objection& objection) {
 
 void check_formula(const CaseInputs& inputs, const std::vector<Contender>& contenders, Prepared* prepared) {
   const FormulaCheck check(inputs, prepared->rows.front().of.pass);
-  for (size_t i = 0; i < contenders.size(); ++i) refuse(&prepared->rows[i], check(contenders[i]));
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    try {
+      refuse(&prepared->rows[i], check(contenders[i]));
+    } catch (const c10::OutOfMemoryError&) {  // such as that of all scores; the others may fit
+      refuse(&prepared->rows[i], "it does not fit into the memory of " + prepared->rows[i].of.device.str());
+    }
+  }
 }
 
 void check_dropout(const AttentionCase& one, const MakeContenders& make, Prepared* prepared) {

@@ -114,6 +114,12 @@ TEST_F(AttentionBench, WrongContendersAreNotTimed) {
   expect_refusal(one, wrong_gradient, "gradients of keys differ");
 }
 
+TEST_F(AttentionBench, AContenderThatDoesNotFitLeavesTheOthers) {
+  const auto large =
+      spoilt([](Contender* c) { c->heads = []() -> Tensor { TORCH_CHECK_WITH(OutOfMemoryError, false, "no room"); }; });
+  expect_refusal(small_case("mha"), large, "it does not fit into the memory of cpu");
+}
+
 TEST_F(AttentionBench, WrongDropoutIsNotTimed) {
   AttentionCase one = small_case("mha");
   one.batch = 8;

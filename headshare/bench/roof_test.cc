@@ -9,9 +9,9 @@ namespace {
 constexpr RoofKind kKinds[] = {RoofKind::kProduct, RoofKind::kStream};
 
 TEST(Roof, IsTheMostThatAnyWayReachedInItsShortestTurn) {
-  const std::vector<RoofWay> ways = {{.work = 100, .run = {}}, {.work = 300, .run = {}}};
+  const std::vector<RoofWay> ways = {{.work = 200, .run = {}}, {.work = 300, .run = {}}};
   const std::vector<Timing> timings = {{.median_ms = 5, .minimum_ms = 1}, {.median_ms = 2, .minimum_ms = 2}};
-  EXPECT_EQ(roof_of(ways, timings), 150'000);
+  EXPECT_EQ(roof_of(ways, timings), 200'000);
   const Rate rate{.per_second = 75'000, .roof = 150'000};
   EXPECT_EQ(rate.percent(), 50);
   EXPECT_EQ(Rate{}.percent(), 0);

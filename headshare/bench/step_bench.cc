@@ -1,12 +1,13 @@
 #include "headshare/bench/step_bench.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/rng.h"
 #include "headshare/bench/process_memory.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/size.h"

@@ -184,7 +184,7 @@ std::string bench_text(const std::vector<AttentionRow>& rows, c10::Device device
     const std::string shown = name == before ? "" : name;
     before = name;
     if (!row.refused.empty()) {
-      table.add_spanning(shown, row.contender + " is wrong and was not timed: " + row.refused);
+      table.add_spanning(shown, row.contender + " was not timed: " + row.refused);
       continue;
     }
     table.add({shown, row.contender, row.backend, format_fixed(row.timing.median_ms, 2),
@@ -207,7 +207,7 @@ std::string bench_text(const std::vector<StepRow>& rows, c10::Device device, int
                    {"parameters"}});
   for (const StepRow& row : rows) {
     if (!row.refused.empty()) {
-      table.add_spanning(case_name(row.of), "wrong and not timed: " + row.refused);
+      table.add_spanning(case_name(row.of), "not timed: " + row.refused);
       continue;
     }
     table.add({case_name(row.of), format_fixed(row.timing.median_ms, 1), format_fixed(row.timing.minimum_ms, 1),
