@@ -78,7 +78,7 @@ void prepare_latent(const AttentionOptions& source, AttentionOptions* target) {
   HS_CHECK(
       !source.rotary,
       "rotary positions turn the keys of this model, and what is turned cannot be made from the latent vector that "
-      "mla caches; convert it to lrkv, which turns keys when they are read, or train an mla model with this one as "
+      "mla keeps; convert it to lrkv, which turns keys when they are read, or train an mla model with this one as "
       "its --teacher");
   MlaOptions& own = target->own.get<MlaOptions>();
   own.content = compared_width(source);

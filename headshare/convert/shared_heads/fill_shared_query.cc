@@ -85,7 +85,7 @@ void fill_shared_query(const SharingProblem& problem, const SharingTask& task, S
   problem.set_values(shared_values(problem), filler);
 }
 
-// Of low-rank maps the rank, of full ones the width of the shared query.
+// The size is the rank of low-rank maps, and of full ones the width of the shared query.
 void set_query_size(int64_t size, AttentionOptions* target) {
   SharedQueryOptions& own = target->own.get<SharedQueryOptions>();
   const std::string map = map_text(own.map);
@@ -114,7 +114,8 @@ ConversionRecord shared_query_conversion() {
               .all = map_texts(),
               .value = [](const AttentionOptions& o) { return map_text(query_options(o).map); },
               .set = [](const std::string& map,
-                        AttentionOptions* target) { target->own.get<SharedQueryOptions>().map = map_of(map); }}};
+                        AttentionOptions* target) { target->own.get<SharedQueryOptions>().map = map_of(map); }},
+          .iterates = true};
 }
 
 }  // namespace headshare
