@@ -120,6 +120,20 @@ TEST(SharedQuery, OneTurnedKeyServesAllHeadsWhateverTheMapIs) {
   }
 }
 
+// One matrix of scores then serves all heads, and the factorised kernel computes it.
+TEST(SharedQuery, ABiasThatNothingTurnsIsPosedAsAShiftOfTheQuery) {
+  const at::NoGradGuard no_grad;
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = wide_layer("bias");
+    options.rotary = rotary;
+    const Attention layer = random_attention(options);
+    const Tensor x = random_tensor({1, 3, 6}, 5);
+    const HeadProblem problem = layer->pose(x, x, {}).posed.problem;
+    EXPECT_EQ(problem.query_shift.defined(), !rotary);
+    EXPECT_EQ(problem.query.size(1), rotary ? 4 : 1);
+  }
+}
+
 TEST(SharedQuery, ImpossibleMapsNameTheNumbersAndTheWayOut) {
   const auto refused = [](const std::string& map, const std::string& option, const std::string& value,
                           const AttentionOptions& like = {}) {
