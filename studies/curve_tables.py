@@ -85,20 +85,18 @@ def heads_curve():
 
 
 def heads_expected():
-    """Tabulates the differences that were predicted, with intervals that hold for all of them together."""
+    """Tabulates the differences that were predicted, judged together by the rule of docs/design/025."""
     found = {name: by_seed(results) for name, results in finished(LINES).items()}
-    asked = [one for one in EXPECTED if one[0] in found]
-    if not asked:
+    pairs = {one: found[one[0]] for one in EXPECTED if one[0] in found}
+    if not pairs:
         return "Not measured yet."
+    judged = judging.judge({
+        (name, ours, theirs): [value - of[theirs][seed] for seed, value in of[ours].items()] for (name, ours, theirs), of in pairs.items()
+    })
     body = []
-    for name, ours, theirs in asked:
-        pairs = found[name]
-        values = [value - pairs[theirs][seed] for seed, value in pairs[ours].items()]
-        half = judging.student_t(len(values) - 1, 1 - (1 - judging.CONFIDENCE) / 2 / len(EXPECTED)) * statistics.stdev(values)
-        half /= len(values) ** 0.5
-        center = statistics.fmean(values)
-        body.append([LINES[name], f"`{ours}` - `{theirs}`", with_interval(judging.Difference(center, (center - half, center + half)), 3)])
-    note = f"Paired by seed; Student's intervals, with Bonferroni's correction for {len(EXPECTED)} differences."
+    for (name, ours, theirs), difference in judged.items():
+        body.append([LINES[name], f"`{ours}` - `{theirs}`", with_interval(difference, 3)])
+    note = f"Paired by seed; intervals hold for all {len(judged)} differences together."
     return table(["task, positions", "difference", "accuracy"], body) + "\n\n" + note
 
 

@@ -1,4 +1,6 @@
 // This file adds the formulas of mla to the tests.
+#include "headshare/attention/mla.h"
+
 #include <gmock/gmock.h>
 
 #include <map>
@@ -21,12 +23,11 @@ NaiveHead mla_head(const NaiveLayer& layer, int64_t h, const Tensor& x, const Te
   const bool compressed = layer.has("query_latent.weight");
   const Tensor from = compressed ? normed_latent(layer, "query_latent_norm", layer.affine("query_latent", x)) : x;
   const Tensor made = layer.affine("latent", y);
-  int64_t latents = 1;
-  while (layer.has(join_text("latent_norm_", latents, ".weight"))) ++latents;
+  const int64_t latents = layer.options().own.get<MlaOptions>().latents;
   const int64_t R = layer.parameter("key.weight").size(1), group = h / (layer.options().heads / latents);
-  const Tensor own = made.slice(1, group * R, (group + 1) * R);
   const std::string norm = latents == 1 ? "latent_norm" : join_text("latent_norm_", group);
-  const Tensor c = layer.has(norm + ".weight") ? normed_latent(layer, norm, own) : own;
+  const Tensor latent = made.slice(1, group * R, (group + 1) * R);
+  const Tensor c = layer.has(norm + ".weight") ? normed_latent(layer, norm, latent) : latent;
   const auto from_latent = [&](const std::string& name) {
     return c.matmul(layer.parameter(name + ".weight").chunk(layer.options().heads)[static_cast<size_t>(h)].t());
   };
@@ -44,11 +45,13 @@ AttentionOptions uneven_layer() {
   return options;
 }
 
-// A layer as `convert` makes it.
-AttentionOptions linear_layer() { return with_option(small_layer("mla"), "kv-latent-norm", "false"); }
-
 AttentionOptions layer_of_latents(const std::string& latents, const std::string& width) {
   return with_option(with_option(uneven_layer(), "kv-latents", latents), "kv-latent-width", width);
+}
+
+// Returns layers as `convert` makes them.
+AttentionOptions linear_layer(const AttentionOptions& options = small_layer("mla")) {
+  return with_option(options, "kv-latent-norm", "false");
 }
 
 const AddFormula kMla({.scheme = "mla",
@@ -57,6 +60,7 @@ const AddFormula kMla({.scheme = "mla",
                                  {"mla_uneven", uneven_layer()},
                                  {"mla_linear", linear_layer()},
                                  {"mla_two_latents", layer_of_latents("2", "3")},
+                                 {"mla_two_linear_latents", linear_layer(layer_of_latents("2", "3"))},
                                  {"mla_latent_for_each_head", layer_of_latents("4", "2")}}});
 
 AttentionOptions turned_layer(const std::string& width, AttentionOptions options = uneven_layer()) {

@@ -85,7 +85,7 @@ AttentionCost Scheme::cost() const {
   if (shift_ != nullptr) {
     const int64_t keys = shift_->key_heads(), values = shift_->value_heads();
     total.parameters += 2 * (keys + values);
-    // What scales a head is a part of its maps, unless a norm stands between that all heads share.
+    // A factor of a head is a part of its maps, unless a norm stands between that all heads share.
     total.effective += keys + values + (options_.qk_norm && keys > 1 ? keys : 0);
   }
   if (options_.qk_norm) {

@@ -22,7 +22,7 @@ NaiveHead skv_head(const NaiveLayer& layer, int64_t h, const Tensor& x, const Te
   return {query, at::cat({shared.slice(1, 0, D - turned.size(1)), turned}, 1), shared};
 }
 
-// What is normed is key and value where both turn.
+// The normed vector is key and value where both turn.
 NaiveHead counter_head(const NaiveLayer& layer, int64_t h, const Tensor& x, const Tensor& y) {
   NaiveHead head = skv_head(layer, h, x, y);
   head.v = head.k;

@@ -209,7 +209,7 @@ class Reference:
             if self.options.get("kv-shift"):
                 k, v = self.shifted(f"{at}.shift.key", h, k), self.shifted(f"{at}.shift.value", h, v)
             if self.options["positions"] == "rotary":
-                turned = self.options.get("rotary-dimensions", HEAD)
+                turned = self.options.get("rotary-dimensions")
                 q, k = rotate(q, turned), rotate(k, turned)
             if self.options.get("key-offset"):
                 k = torch.cat([torch.cat([k[:1, :2], k[:-1, :2]]), k[:, 2:]], -1)
@@ -255,8 +255,9 @@ class Reference:
 SLOPES = [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]
 
 
-def rotate(x, turned=HEAD, sign=1):
-    """Turns the last dimensions: i and i + turned/2 are one complex number, by position * 10000^(-2i/turned)."""
+def rotate(x, turned=None, sign=1):
+    """Turns the last dimensions, or all: i and i + turned/2 are one complex number, by position * 10000^(-2i/turned)."""
+    turned = turned or x.shape[1]
     still, x = x[:, : x.shape[1] - turned], x[:, x.shape[1] - turned :]
     half = turned // 2
     angle = torch.arange(len(x), dtype=torch.double)[:, None] * 10000 ** (-torch.arange(half).double() / half)

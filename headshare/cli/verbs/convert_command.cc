@@ -164,13 +164,11 @@ int run_convert(const Words& words) {
   arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
   arguments.group("Options", own_fields(options));
   arguments.group("Heads that share (--to a scheme)", fields(options.sharing));
-  arguments.common({"from", "to", "exact", "key-width", "mean-key-width", "mean-latent-width", "max-error",
-                    "max-parameters", "sample-text", "score-text", "dry-run", "overwrite", "json"});
+  arguments.common({"from", "to", "exact", "key-width", "mean-key-width", "max-error", "max-parameters", "sample-text",
+                    "score-text", "dry-run", "overwrite", "json"});
   arguments.example("convert --from hf gpt2/ imported", "a checkpoint of Hugging Face's, with its tokenizer");
   arguments.example("convert run small --to collaborative --key-width 64 --sample-text book.txt",
                     "heads share queries and keys 64 wide");
-  arguments.example("convert run small --to mla --mean-latent-width 96 --sample-text book.txt",
-                    "keys and values from a latent vector, wider in layers that need it");
   arguments.example("convert run small --to mqa --exact", "the same model, in a form that other programs have");
   for (const ForeignFormat& format : foreign_formats()) {
     if (format.open != nullptr) arguments.note("--from " + format.name + ": " + format.help + ".");

@@ -67,7 +67,7 @@ struct FullSize {
   PositionKind positions;
 };
 
-// What holds all that the heads of its source had: E 16, H 4, D 4.
+// These hold all that the heads of their source had: E 16, H 4, D 4.
 std::vector<FullSize> full_sizes() {
   std::vector<FullSize> all;
   for (const std::string from : {"mha", "gqa", "mqa"}) {

@@ -14,17 +14,17 @@ constexpr int kSweepsOfResiduals = 200;  // at most
 constexpr double kLeastGain = 1e-3;      // of the error, in ten sweeps
 constexpr double kLeastError = 1e-10;    // of all: what rounding leaves
 
-// X with X x the identity, as far as x [.., n, d] has directions: [.., d, n].
+// Returns X with X x the identity, as far as x [.., n, d] has directions: [.., d, n].
 Tensor inverse_of(const Tensor& x) { return coefficients(x, at::eye(x.size(-2), x.options())); }
 
-// The factor's columns [.., E, n] as U [.., E, r] and B [.., r, n] with U B its best approximation of rank r.
+// Returns U [.., E, r] and B [.., r, n], whose product is the best approximation of rank r of x [.., E, n].
 std::pair<Tensor, Tensor> of_rank(const Tensor& x, int64_t rank) {
   const Tensor inner = leading_directions(x, rank);
   return {inner, inner.mT().matmul(x)};
 }
 
-// The least squares problem Z_h = (W + U_h B_h) G_h. Queries leave G_h free: any matrix, or, where pairs of columns
-// turn, a complex number for each.
+// This solves the least squares problem Z_h = (W + U_h B_h) G_h. Queries leave G_h free: any matrix, or, where pairs of
+// columns turn, a complex number for each.
 class AlternatingResiduals {
  public:
   AlternatingResiduals(const HeadSlices& slices, int64_t rank) : rank_(rank), turning_(slices.key.is_complex()) {
@@ -39,13 +39,13 @@ class AlternatingResiduals {
     }
   }
 
-  // From the shared map alone, or with what each head makes of it.
+  // Starts from the shared map alone, or with what each head makes of it.
   void start(const Tensor& shared, const std::optional<Tensor>& mixing = {}) {
     result_.shared = shared;
     mixing_ = mixing ? *mixing : best_mixing(shared.expand({target_.size(0), -1, -1}));
   }
 
-  // The error that is left, |change|^2.
+  // Returns the error that is left, |change|^2.
   double improve() {
     const double all = target_.square().sum().item<double>();
     double error = 0;
@@ -73,7 +73,7 @@ class AlternatingResiduals {
     mixing_ = best_mixing(result_.heads());
   }
 
-  // The G_h [H, D, d] that do best with maps [H, E, D].
+  // Returns the G_h [H, D, d] that do best with maps [H, E, D].
   Tensor best_mixing(const Tensor& maps) const {
     if (!turning_) return coefficients(maps, target_);
     const Tensor have = as_complex(maps), want = as_complex(target_);  // [H, E, F]
