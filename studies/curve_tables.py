@@ -3,7 +3,7 @@
 import statistics
 
 import judging
-from table_parts import ARROWS, SMALLEST_ACCURACY, load, table, with_deviation, with_interval
+from table_parts import ARROWS, CEILING, SMALLEST_ACCURACY, load, table, with_deviation, with_interval
 
 # The comparisons of the curve, by what a column calls them.
 LINES = {
@@ -100,6 +100,24 @@ def heads_expected():
     return table(["task, positions", "difference", "accuracy"], body) + "\n\n" + note
 
 
+def heads_more():
+    """Tabulates the first prediction on other seeds: two maps of as many numbers, and the ends."""
+    results = load("curve-offsets-more")
+    if not results:
+        return "Not measured yet."
+    found = by_seed(results)
+    judged = judging.judge({
+        one: [value - found["sq_diagonal"][seed] for seed, value in values.items()] for one, values in found.items() if one != "sq_diagonal"
+    })
+    rows = {row["variant"]: row for row in results["rows"]}
+    body = []
+    for one, values in found.items():
+        solved = sum(value >= CEILING for value in values.values())
+        body.append([f"`{one}`", with_deviation(rows[one]["quality"], 3), f"{solved} of {len(values)}", with_interval(judged.get(one), 3)])
+    note = "Paired by seed; the intervals hold for all three differences together."
+    return table(["point", "accuracy", f"seeds at {CEILING:g}", "minus sq_diagonal's"], body) + "\n\n" + note
+
+
 def heads_gate():
     """Tabulates what a gate for each element changes, and how far points lie apart with it and without."""
     pairs = {name: gate for name, gate in GATED.items() if load(name) and load(gate)}
@@ -123,4 +141,4 @@ def heads_gate():
     return table(["point", *headings], body) + "\n\n" + note
 
 
-TABLES = {table.__name__: table for table in (heads_curve, heads_expected, heads_gate)}
+TABLES = {table.__name__: table for table in (heads_curve, heads_expected, heads_more, heads_gate)}

@@ -2,7 +2,7 @@
 
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 360, 60, 16, 40, 48
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 360, 66, 16, 40, 48
 STYLE = "text{font:12px system-ui,sans-serif;fill:#333}.axis{stroke:#999}.grid{stroke:#ddd}.title{font-weight:600}"
 
 
@@ -38,9 +38,9 @@ class Panel:
         where = " ".join(f"{x:.1f},{y:.1f}" for x, y in (self.at(*point) for point in points))
         self.parts.append(f'<polyline points="{where}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>')
 
-    def dot(self, point, colour, name, words=""):
+    def dot(self, point, colour, name, words="", size=4):
         x, y = self.at(*point)
-        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"><title>{escape(name)}</title></circle>')
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colour}"><title>{escape(name)}</title></circle>')
         if words:
             self.text(x - self.x0 + 7, y + 4, words, colour=colour)
 
