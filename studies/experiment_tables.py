@@ -61,13 +61,14 @@ def start_of(results):
 
 
 def task_runs():
-    """Tabulates every finished comparison on a diagnostic task, by task, positions and depth; sweeps are in other
-    tables."""
+    """Tabulates every finished comparison of schemes on a diagnostic task, by task, positions and depth; sweeps and variants
+    of one scheme are in other tables."""
     runs = []
     for path in sorted(HOME.glob("*.json")):
         results = comparison_results.read(path)
         options = results["options"]
-        if results["subject"]["name"] in TASKS and not options["sweep"]:
+        schemes = [row["scheme"] for row in results["rows"]]
+        if results["subject"]["name"] in TASKS and not options["sweep"] and len(set(schemes)) == len(schemes):
             key = (TASKS.index(options["task"]), options["positions"] != "learned", options["positions"], options["layers"])
             runs.append((key, start_of(results), options["task"], results))
     return sorted(runs, key=lambda run: run[:2])
