@@ -94,8 +94,8 @@ def pair_differences(found, pairs):
     })
 
 
-def difference_rows(label, judged):
-    return [[label, f"`{ours}` - `{theirs}`", with_interval(one, 3)] for (ours, theirs), one in judged.items()]
+def difference_rows(judged):
+    return [[f"`{ours}` - `{theirs}`", with_interval(one, 3)] for (ours, theirs), one in judged.items()]
 
 
 def heads_expected():
@@ -103,7 +103,7 @@ def heads_expected():
     body = []
     for name, results in finished(LINES).items():
         pairs = [(ours, theirs) for line, ours, theirs in EXPECTED if line == name]
-        body += difference_rows(LINES[name], pair_differences(by_seed(results), pairs)) if pairs else []
+        body += [[LINES[name], *row] for row in difference_rows(pair_differences(by_seed(results), pairs))] if pairs else []
     if not body:
         return "Not measured yet."
     note = "Accuracy, paired by seed; intervals hold for all differences of one task and positions together."
@@ -121,9 +121,8 @@ def heads_more():
         for one, values in found.items()
     ]
     judged = pair_differences(found, [("sq_complex", "sq_diagonal"), *((one, "mha") for one in found if one != "mha")])
-    compared = [row[1:] for row in difference_rows("", judged)]
     points = table(["point", "accuracy", f"seeds at {CEILING:g}"], body)
-    return points + "\n\n" + table(["difference", "accuracy"], compared) + "\n\nPaired by seed; intervals hold for all of these differences together."
+    return points + "\n\n" + table(["difference", "accuracy"], difference_rows(judged)) + "\n\nPaired by seed; intervals hold for all of these differences together."
 
 
 def heads_gate():

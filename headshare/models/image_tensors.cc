@@ -6,11 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "headshare/base/error.h"
+
 namespace headshare {
 
 ImageTensors image_tensors(ImageBatch batch, const VisionOptions& model, c10::Device device) {
   const auto rows = static_cast<int64_t>(batch.labels.size());
   const std::vector<int64_t> sizes = {rows, model.channels, model.image_size, model.image_size};
+  const int64_t numbers = rows * model.channels * model.image_size * model.image_size;
+  HS_CHECK(static_cast<int64_t>(batch.pixels.size()) == numbers, "a batch has ", batch.pixels.size(), " numbers, and ",
+           rows, " images of ", model.channels, " channels and ", model.image_size, " x ", model.image_size,
+           " pixels have ", numbers, "; read the images at the model's size");
   // The tensor owns the numbers: large images are not held twice.
   auto owned = std::make_shared<std::vector<float>>(std::move(batch.pixels));
   const Tensor pixels = at::from_blob(

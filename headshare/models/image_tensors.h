@@ -13,7 +13,7 @@ struct ImageTensors {
   double share = 1;          // of `labels`
 };
 
-// Takes the batch over; its pixels must be as many as images of the model's size have.
+// Takes the batch over. Throws Error where its pixels are not those of images of the model's size.
 ImageTensors image_tensors(ImageBatch batch, const VisionOptions& model, c10::Device device);
 
 // Returns how the model's pixels become numbers.

@@ -7,12 +7,12 @@
 namespace headshare {
 namespace {
 
-// [F, H, d] -> [H, D].
+// Maps [F, H, d] to [H, D].
 Tensor as_constants(const Tensor& slices) {
   return slices.is_complex() ? as_pairs_of_columns(slices.squeeze(2).t()) : slices[0];
 }
 
-// x M for the mean input x: maps [n, E, D] -> [n, D]; 0 without a sample.
+// Returns x M for the mean input x: maps [n, E, D] -> [n, D]; 0 without a sample.
 Tensor at_mean(const Tensor& maps, const Moments* moments) {
   if (moments == nullptr) return at::zeros({maps.size(0), maps.size(2)}, maps.options());
   return maps.transpose(1, 2).matmul(moments->mean);

@@ -40,7 +40,7 @@ ResidualSide residual_side(const HeadSlices& slices, const SharingProblem& probl
   return {maps, best_queries(slices, as_slices(maps.heads(), turning))};
 }
 
-// W and all U side by side: [1, E, D + H r].
+// Returns W and all U side by side: [1, E, D + H r].
 Tensor columns_of(const ResidualHeads& maps) {
   return at::cat({maps.shared, maps.inner.transpose(0, 1).flatten(1)}, 1).unsqueeze(0);
 }

@@ -13,7 +13,8 @@
 namespace headshare {
 namespace {
 
-// What keys and values of all heads need of a token, each as a share of its energy in the layer: [E, n].
+// Returns the directions of a token that keys and values of all heads need, each as a share of its energy in the layer:
+// [E, n].
 Tensor needed_directions(const HeadSlices& scores, const HeadSlices& values) {
   const int64_t H = scores.key.size(1);
   return at::cat({key_directions(normalised(scores), H), key_directions(normalised(values), H)}, 3)[0][0];
@@ -24,8 +25,8 @@ int64_t full_latent_width(const AttentionOptions& layer) {
   return std::min(layer.d_model, layer.heads * made);
 }
 
-// The factors [R] that make dimensions of the latent vector [E, R] as long as those of the heads' maps of it, divided
-// by them: both learn alike then.
+// Returns the factors [R] that make dimensions of the latent vector [E, R] as long as those of the heads' maps of it,
+// divided by them: both learn alike then.
 Tensor balance_of(const Tensor& latent, const Tensor& keys, const Tensor& values) {
   const auto squares = [](const Tensor& maps) { return maps.square().sum(2).mean(0); };  // [R]
   const Tensor made = squares(keys) + squares(values), from = latent.square().sum(0);
@@ -50,7 +51,7 @@ void fill_mla(const SharingProblem& problem, const SharingTask&, SchemeFiller* f
   problem.set_output(made.matmul(value_maps), Tensor(), problem.maps().output, filler);
 }
 
-// What is left of the energy of maps beyond each number of the first directions, orthonormal ones.
+// Returns the energy of maps beyond each number of the first directions, which are orthonormal.
 std::vector<double> rest_beyond(const Tensor& directions, const HeadSlices& slices) {
   const Tensor needed = key_directions(slices, slices.key.size(1))[0][0];
   const Tensor kept = directions.mT().matmul(needed).square().sum(1).cumsum(0);  // [full]

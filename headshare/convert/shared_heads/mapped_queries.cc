@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kSweepsOfMaps = 60;
 
-// X with X g = b, g symmetric and perhaps singular: [.., n, d], [d, d].
+// Returns X with X g = b, g symmetric and perhaps singular: [.., n, d], [d, d].
 Tensor divided_by_square(const Tensor& b, const Tensor& g) { return solved(g, b.mT()).mT(); }
 
-// The matrix whose rows and columns i and i + D / 2 are mixed by the 2 x 2 `block`, for each i: [D / 2, D, D].
+// Returns the matrix whose rows and columns i and i + D / 2 are mixed by the 2 x 2 `block`, for each i: [D / 2, D, D].
 Tensor pair_matrices(const Tensor& block, int64_t D) {
   const Tensor each = at::eye(D / 2, block.options());
   const Tensor places = at::diag_embed(each);  // [D / 2, D / 2, D / 2], 1 at (i, i, i)
@@ -24,8 +24,8 @@ Tensor pair_matrices(const Tensor& block, int64_t D) {
   return at::cat({at::cat({part(0, 0), part(0, 1)}, 2), at::cat({part(1, 0), part(1, 1)}, 2)}, 1);
 }
 
-// The matrices that maps of this form are sums of: [n, D, D]. A query is a row, so that column i says what makes its
-// dimension i.
+// Returns the matrices that maps of this form are sums of: [n, D, D]. A query is a row, so that column i says what
+// makes its dimension i.
 Tensor summands(QueryMap map, int64_t D) {
   const auto pairs = [D](std::initializer_list<double> block) {
     return pair_matrices(at::tensor(at::ArrayRef<double>(block), at::kDouble).view({2, 2}), D);

@@ -165,6 +165,18 @@ TEST_F(ImageTaskTest, MixedImagesHaveTwoClasses) {
   EXPECT_NEAR(loss, expected, 1e-4);
 }
 
+TEST(ImageTensors, PixelsOfAnotherSizeAreRefused) {
+  VisionOptions model;
+  model.image_size = 2;
+  model.channels = 1;
+  const auto made = [&](size_t numbers) {
+    return error_message(
+        [&] { image_tensors({.pixels = std::vector<float>(numbers), .labels = {0}}, model, at::kCPU); });
+  };
+  EXPECT_EQ(made(4), "no error");
+  EXPECT_THAT(made(3), HasSubstr("a batch has 3 numbers"));
+}
+
 // A run that is stopped after 7 of 14 steps and continued is the same as one that did not stop.
 TEST_F(ImageTaskTest, GoesOnBitForBit) {
   TaskOptions options = task_options();
