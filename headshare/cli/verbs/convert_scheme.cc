@@ -52,11 +52,8 @@ Fields fields(SchemeConversion& o) {
       field("mean-latent-width", &o.mean_latent_width,
             "of mla: latent width of all layers on average: each gets more or less, where errors fall most",
             {.min = 1, .max = 1 << 20}),
-      field(
-          "max-error", &width.max_error,
-          "relative error of a layer's scores, of mla also of its values, that is allowed: the narrowest layers within "
-          "it",
-          {.min = 0, .max = 1}),
+      field("max-error", &width.max_error,
+            "relative error each layer's scores (mla: also values) may have; sets its width", {.min = 0, .max = 1}),
       field("max-parameters", &width.max_parameters,
             "parameters the model may have: widths grow step by step where errors fall most", {.min = 1}),
       field("pooling", &o.pooling,
