@@ -132,6 +132,7 @@ def bench_attention_anchors():
 # These are columns of decoding that older results do not have: heading, field, how it is written.
 DECODE_COLUMNS = (
     ("of STREAM", "percent_of_stream", "{:.0f} %"),
+    ("of a product", "percent_of_product", "{:.0f} %"),
     ("bytes/s relative to `mqa`", "byte_ratio_to_mqa", "{:.2f}"),
 )
 
@@ -160,7 +161,7 @@ def bench_decode(results):
         for row in chosen
     ]
     first = chosen[0]
-    stream = " STREAM is the faster of its copy and triad, in turns with the rows." if columns else ""
+    stream = " STREAM is the faster of its copy and triad, in turns with the rows, as a square matrix product is." if columns else ""
     note = (
         f"One token for each of {first['batch_size']} sentences of {first['keys']:,}, one layer of {first['heads']} heads, "
         f"{threads} threads.{stream} {versions(results)}."

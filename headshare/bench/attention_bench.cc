@@ -16,7 +16,8 @@ struct Prepared {
   CaseInputs inputs;
   std::vector<Contender> contenders = {};
   std::vector<AttentionRow> rows = {};  // one for each
-  double work = 0;                      // operations, or bytes of the cache
+  double operations = 0;
+  double bytes = 0;  // of the cache
 };
 
 // A roof of some cases of the group.
@@ -58,7 +59,8 @@ Prepared prepare(const AttentionCase& one, const AttentionBenchOptions& options)
   Prepared prepared{.inputs = make_inputs(one, Fill::kNormal)};
   prepared.contenders = options.contenders(prepared.inputs);
   const int64_t cache = prepared.inputs.cache ? prepared.inputs.cache->allocated_bytes() : 0;
-  prepared.work = is_decoding(one) ? static_cast<double>(cache) : operations_of(one, prepared.inputs.problem());
+  prepared.operations = operations_of(one, prepared.inputs.problem());
+  prepared.bytes = static_cast<double>(cache);
   for (const Contender& contender : prepared.contenders) {
     prepared.rows.push_back({.of = one,
                              .contender = contender.name,
@@ -93,18 +95,17 @@ void relate_to_baseline(std::vector<AttentionRow>* rows) {
   }
 }
 
-RoofOptions roof_options(const AttentionCase& one, bool small) {
-  // STREAM's vectors are float32 whatever the cache holds: bytes are bytes.
-  const bool stream = is_decoding(one);
-  return {.kind = stream ? RoofKind::kStream : RoofKind::kProduct,
-          .precision = stream ? Precision::kFp32 : one.precision,
-          .device = one.device,
-          .small = small};
+// Returns what bounds a case: the products of heads, and in decoding the reading of the cache as well. STREAM's vectors
+// are float32 whatever the cache holds: bytes are bytes.
+std::vector<RoofOptions> roofs_over(const AttentionCase& one, bool small) {
+  std::vector<RoofOptions> over = {
+      {.kind = RoofKind::kProduct, .precision = one.precision, .device = one.device, .small = small}};
+  if (is_decoding(one)) over.push_back({.kind = RoofKind::kStream, .device = one.device, .small = small});
+  return over;
 }
 
-Roof& roof_for(const AttentionCase& one, std::vector<Roof>* roofs) {
-  const RoofOptions wanted = roof_options(one, /*small=*/false);
-  return *std::find_if(roofs->begin(), roofs->end(), [&](const Roof& roof) {
+std::vector<Roof>::iterator find_roof(const RoofOptions& wanted, std::vector<Roof>* roofs) {
+  return std::find_if(roofs->begin(), roofs->end(), [&](const Roof& roof) {
     return roof.of.kind == wanted.kind && roof.of.precision == wanted.precision;
   });
 }
@@ -113,11 +114,9 @@ Roof& roof_for(const AttentionCase& one, std::vector<Roof>* roofs) {
 std::vector<Roof> roofs_of(const std::vector<AttentionCase>& group, bool small) {
   std::vector<Roof> roofs;
   for (const AttentionCase& one : group) {
-    const RoofOptions of = roof_options(one, small);
-    const bool there = std::any_of(roofs.begin(), roofs.end(), [&](const Roof& roof) {
-      return roof.of.kind == of.kind && roof.of.precision == of.precision;
-    });
-    if (!there) roofs.push_back({.of = of, .ways = roof_ways(of)});
+    for (const RoofOptions& of : roofs_over(one, small)) {
+      if (find_roof(of, &roofs) == roofs.end()) roofs.push_back({.of = of, .ways = roof_ways(of)});
+    }
   }
   return roofs;
 }
@@ -148,11 +147,16 @@ void time_all(const TurnOptions& turns, std::vector<Prepared>* all, std::vector<
   }
 }
 
-// Fills in what each row of one case did in a second, and the roof of the turns.
-void relate_to_roof(const Roof& roof, Prepared* prepared) {
+// Fills in what each row of one case did in a second, and the roofs of the turns.
+void relate_to_roofs(std::vector<Roof>* roofs, Prepared* prepared) {
   for (AttentionRow& row : prepared->rows) {
-    row.rate = {.kind = roof.of.kind, .per_second = 0, .roof = roof.per_second};
-    if (row.refused.empty()) row.rate.per_second = 1000 * prepared->work / row.timing.median_ms;
+    for (const RoofOptions& of : roofs_over(row.of, /*small=*/false)) {
+      Rate rate{.kind = of.kind, .per_second = 0, .roof = find_roof(of, roofs)->per_second};
+      const double work = of.kind == RoofKind::kStream ? prepared->bytes : prepared->operations;
+      if (row.refused.empty()) rate.per_second = 1000 * work / row.timing.median_ms;
+      const bool beside = is_decoding(row.of) && of.kind == RoofKind::kProduct;
+      (beside ? row.arithmetic.emplace() : row.rate) = rate;
+    }
   }
 }
 
@@ -173,7 +177,7 @@ std::vector<AttentionRow> bench_attention(const std::vector<AttentionCase>& grou
   std::vector<AttentionRow> rows;
   for (Prepared& prepared : all) {
     relate_to_baseline(&prepared.rows);
-    relate_to_roof(roof_for(prepared.rows.front().of, &roofs), &prepared);
+    relate_to_roofs(&roofs, &prepared);
     std::move(prepared.rows.begin(), prepared.rows.end(), std::back_inserter(rows));
   }
   return rows;

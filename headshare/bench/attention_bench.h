@@ -23,6 +23,7 @@ struct AttentionRow {
   std::optional<int64_t> peak_bytes = {};  // of one run, above what the process had on the case's device before
   int64_t cache_bytes = 0;                 // bytes that a key/value cache of this case took from the allocator
   Rate rate = {};  // decoding: bytes of the cache, read once, beside STREAM; else operations_of() beside a product
+  std::optional<Rate> arithmetic = {};  // decoding: operations_of() beside a product, which may bound it instead
 };
 
 struct AttentionBenchOptions {

@@ -261,6 +261,12 @@ TEST_F(AttentionBench, RowsStandBesideTheRoofOfTheirTurns) {
     }
     const double work = stream ? 2 * 2 * 70 * 8 * 4 : 2.0 * (2 * 4 * 70 * 70) * 2 * 8;  // cache bytes; operations
     EXPECT_NEAR(row.rate.per_second * row.timing.median_ms / 1000, work, 1e-6 * work);
+    ASSERT_EQ(row.arithmetic.has_value(), stream);
+    if (!stream) continue;
+    EXPECT_EQ(row.arithmetic->kind, RoofKind::kProduct);
+    EXPECT_EQ(row.arithmetic->roof, rows.front().rate.roof);
+    const double operations = 2.0 * (2 * 4 * 70) * 2 * 8;
+    EXPECT_NEAR(row.arithmetic->per_second * row.timing.median_ms / 1000, operations, 1e-6 * operations);
   }
   EXPECT_NE(rows.front().rate.roof, rows.back().rate.roof);
 }

@@ -13,7 +13,8 @@
 namespace headshare {
 
 enum class RoofKind {
-  kProduct,  // floating-point operations of libtorch's product of two square matrices
+  kProduct,  // floating-point operations of a product of two square matrices: libtorch's, or on the CPU the faster of
+             // libtorch's and headshare's (ops/product.h)
   kStream,   // bytes that STREAM's copy and triad (McCalpin, 1995) read and write, by libtorch's passes
 };
 

@@ -53,13 +53,11 @@ class DecodeTiles {
 
   void run(const DecodeItem& item) {
     const int64_t lanes = round_up(item.rows, kLaneStep);
-    const RightSide<T> query = pack_queries(item, lanes);
     std::fill(m_, m_ + lanes, -std::numeric_limits<float>::infinity());
     std::fill(l_, l_ + lanes, 0.0F);
     std::fill(out_, out_ + lanes * s_.Dv, 0.0F);
-    for (int64_t key = item.first_key; key < item.last_key; key += kTileKeys) {
-      tile(item, query, key, {scores_, lanes, std::min(kTileKeys, item.last_key - key), lanes});
-    }
+    copy_queries(item);
+    attend(item, lanes);
     for (int64_t i = 0; i < item.rows; ++i) {
       const int64_t row = (item.b * s_.H + head_of(item, i)) * s_.T + query_of(item, i);
       const int64_t at = row * partial_.parts + item.part;
@@ -75,34 +73,87 @@ class DecodeTiles {
   }
   int64_t query_of(const DecodeItem& item, int64_t i) const { return (item.first_row + i) % s_.T; }
 
-  RightSide<T> pack_queries(const DecodeItem& item, int64_t lanes) {
+  int64_t value_head_of(const DecodeItem& item, int64_t i) const { return head_of(item, i) * s_.Hv / s_.H; }
+
+  // Returns the end of the rows from i on that read the same values.
+  int64_t last_of_values(const DecodeItem& item, int64_t i) const {
+    int64_t last = i + 1;
+    while (last < item.rows && value_head_of(item, last) == value_head_of(item, i)) ++last;
+    return last;
+  }
+
+  void copy_queries(const DecodeItem& item) {
     for (int64_t i = 0; i < item.rows; ++i) {
       const T* row = in_.query.at(item.b, head_of(item, i) * s_.Hq / s_.H) + query_of(item, i) * in_.query.row;
       std::copy(row, row + s_.Dk, rows_ + i * s_.Dk);
     }
-    if (is_few(item)) return {};
-    return ops_.right_transposed(rows_, s_.Dk, item.rows, s_.Dk, lanes, query_);
   }
 
-  // Tells whether an item would leave most of a tile empty; bf16 has no way without a tile.
-  static bool is_few(const DecodeItem& item) {
-    const int64_t keys = item.last_key - item.first_key;
-    return std::is_same_v<T, float> && (item.rows <= kFewRows || item.rows * keys <= kFewScores);
-  }
-
-  // Takes scores [kTileKeys, lanes]; afterwards turned_ [rows, kTileKeys] has the weights of these keys.
-  void tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
+  // Takes rows one by one where they would leave most of a tile empty; bf16 has no way without a tile.
+  void attend(const DecodeItem& item, int64_t lanes) {
     if constexpr (std::is_same_v<T, float>) {
-      if (is_few(item)) {
-        for (int64_t i = 0; i < item.rows; ++i) {
-          weights_of_row(item, i, key, scores.keys);
-          add_values_to_row(item, i, key, scores.keys);
-        }
+      if (item.rows <= kFewRows || item.rows * (item.last_key - item.first_key) <= kFewScores) {
+        attend_by_rows(item);
         return;
       }
     }
-    weights_of_rows(item, query, key, scores);
-    add_values(item, key, scores.keys);
+    const RightSide<T> query = ops_.right_transposed(rows_, s_.Dk, item.rows, s_.Dk, lanes, query_);
+    for (int64_t key = item.first_key; key < item.last_key; key += kTileKeys) {
+      const int64_t keys = std::min(kTileKeys, item.last_key - key);
+      weights_of_rows(item, query, key, {scores_, lanes, keys, lanes});
+      add_values(item, key, keys);
+    }
+  }
+
+  // Reads the keys of a tile while it reads the values of the tile before: memory serves two streams faster than one
+  // after another.
+  void attend_by_rows(const DecodeItem& item) {
+    float *weights = turned_, *next = scores_;  // [rows, kTileKeys]
+    const int64_t first_keys = std::min(kTileKeys, item.last_key - item.first_key);
+    for (int64_t j = 0; j < first_keys; j += kRowPart) {
+      scores_of_part(item, item.first_key + j, std::min(kRowPart, first_keys - j), next + j);
+    }
+    for (int64_t key = item.first_key; key < item.last_key; key += kTileKeys) {
+      std::swap(weights, next);
+      const int64_t keys = std::min(kTileKeys, item.last_key - key);
+      for (int64_t i = 0; i < item.rows; ++i) weigh_row(item, i, key, keys, weights + i * kTileKeys);
+      const int64_t keys_after = std::clamp<int64_t>(item.last_key - key - kTileKeys, 0, kTileKeys);
+      for (int64_t j = 0; j < keys; j += kRowPart) {
+        if (j < keys_after) scores_of_part(item, key + kTileKeys + j, std::min(kRowPart, keys_after - j), next + j);
+        values_of_part(item, key + j, std::min(kRowPart, keys - j), weights + j);
+      }
+    }
+  }
+
+  // Computes scores of a few keys, [rows, kTileKeys].
+  void scores_of_part(const DecodeItem& item, int64_t key, int64_t keys, float* scores) const {
+    const T* const head = in_.key.at(item.b, item.key_head);
+    ask_ahead(head, in_.key.row, s_.Dk, key, keys, item.last_key);
+    ops_.t.query_scores({head + key * in_.key.row, in_.key.row, keys, s_.Dk}, rows_, s_.Dk, item.rows, scores,
+                        kTileKeys);
+  }
+
+  // Adds the values of a few keys under their weights, [rows, kTileKeys].
+  void values_of_part(const DecodeItem& item, int64_t key, int64_t keys, const float* weights) const {
+    for (int64_t i = 0; i < item.rows; i = last_of_values(item, i)) values_of_head(item, i, key, keys, weights);
+  }
+
+  // Does the same for the rows that read the values of row i.
+  void values_of_head(const DecodeItem& item, int64_t i, int64_t key, int64_t keys, const float* weights) const {
+    const T* const head = in_.value.at(item.b, value_head_of(item, i));
+    ask_ahead(head, in_.value.row, s_.Dv, key, keys, item.last_key);
+    ops_.t.query_values({head + key * in_.value.row, in_.value.row, keys, s_.Dv}, weights + i * kTileKeys, kTileKeys,
+                        last_of_values(item, i) - i, out_ + i * s_.Dv, s_.Dv);
+  }
+
+  // Asks memory for as many rows as are about to be read, kAhead bytes further on.
+  static void ask_ahead(const T* head, int64_t stride, int64_t width, int64_t first, int64_t rows, int64_t last) {
+    const auto bytes = width * static_cast<int64_t>(sizeof(T));
+    const int64_t ahead = first + (kAhead + bytes - 1) / bytes;
+    for (int64_t r = ahead; r < std::min(ahead + rows, last); ++r) {
+      const auto* row = reinterpret_cast<const char*>(head + r * stride);
+      for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at, /*write=*/0, /*all caches=*/3);
+    }
   }
 
   // Calls work(first, keys) for the tile's keys a few at a time, asking for those of the next tile in between: one
@@ -158,81 +209,50 @@ class DecodeTiles {
     }
   }
 
-  // Computes the weights of few rows: keys lie along the lanes.
-  void weights_of_row(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) {
-    float* row = turned_ + i * kTileKeys;
-    const float* rows = in_.key.at(item.b, item.key_head) + key * in_.key.row;
-    in_parts(item, key, keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t count) {
-      ops_.t.dots(rows + j * in_.key.row, in_.key.row, rows_ + i * s_.Dk, 0, count, s_.Dk, row + j);
-    });
+  // Turns the scores of a tile into weights: keys lie along the lanes.
+  void weigh_row(const DecodeItem& item, int64_t i, int64_t key, int64_t keys, float* row) {
     const ScoreRule rule = tile_rule(s_, rule_, item.b, head_of(item, i), 0, key, keys, bias_);
-    for (int64_t j = 0; j < keys; ++j) {
-      row[j] = row[j] * rule.scale - rule.slope * (rule.distance - static_cast<float>(j));
-    }
-    for (int64_t j = 0; rule.key_bias != nullptr && j < keys; ++j) row[j] += rule.key_bias[j];
-    const int64_t lanes = round_up(keys, kLaneStep);  // a cache may be much shorter than a tile
-    std::fill(row + keys, row + lanes, kHidden);
-    const float m = std::max(m_[i], largest(row, lanes));
-    if (m == kHidden && std::count(row, row + keys, kHidden) == keys) {  // a NaN is not hidden
-      std::fill(row, row + lanes, 0.0F);
-      return;
-    }
-    for (int64_t j = 0; j < lanes; ++j) row[j] -= m;
-    ops_.t.exp2(row, lanes, row);
-    const float fade = std::exp2(m_[i] - m);
+    const float fade = ops_.t.softmax_row(row, keys, rule, m_ + i, l_ + i);
     float* out = out_ + i * s_.Dv;
     if (fade != 1) ops_.t.scaled_rows(out, s_.Dv, 1, s_.Dv, &fade, out, s_.Dv, /*accumulate=*/false);
-    l_[i] = l_[i] * fade + sum(row, lanes);
-    m_[i] = m;
-  }
-
-  // Returns the largest score of a row, but for NaN, in sixteen running results that the compiler keeps in vectors.
-  static float largest(const float* row, int64_t lanes) {
-    float best[kLaneStep];
-    std::fill(best, best + kLaneStep, kHidden);
-    for (int64_t j = 0; j < lanes; j += kLaneStep) {
-      for (int64_t k = 0; k < kLaneStep; ++k) best[k] = best[k] < row[j + k] ? row[j + k] : best[k];
-    }
-    return *std::max_element(best, best + kLaneStep);
-  }
-
-  static float sum(const float* row, int64_t lanes) {
-    float sums[kLaneStep] = {};
-    for (int64_t j = 0; j < lanes; j += kLaneStep) {
-      for (int64_t k = 0; k < kLaneStep; ++k) sums[k] += row[j + k];
-    }
-    return std::accumulate(sums, sums + kLaneStep, 0.0F);
-  }
-
-  void add_values_to_row(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) {
-    const T* value = in_.value.at(item.b, head_of(item, i) * s_.Hv / s_.H) + key * in_.value.row;
-    in_parts(item, key, keys, value, in_.value.row, s_.Dv, [&](int64_t j, int64_t count) {
-      ops_.t.weighted_sum(value + j * in_.value.row, in_.value.row, count, s_.Dv, turned_ + i * kTileKeys + j,
-                          out_ + i * s_.Dv);
-    });
   }
 
   // Computes out += weights V, once for the rows that read the same value head.
   void add_values(const DecodeItem& item, int64_t key, int64_t keys) {
     const T* weights = ops_.left_tile({turned_, kTileKeys, item.rows, round_up(keys, kLaneStep)}, left_);
     for (int64_t i = 0; i < item.rows;) {
-      const int64_t value_head = head_of(item, i) * s_.Hv / s_.H;
-      int64_t last = i + 1;
-      while (last < item.rows && head_of(item, last) * s_.Hv / s_.H == value_head) ++last;
-      const T* value = in_.value.at(item.b, value_head) + key * in_.value.row;
-      in_parts(item, key, keys, value, in_.value.row, s_.Dv, [&](int64_t j, int64_t count) {
-        ops_.product(last - i, s_.Dv, count, weights + i * kTileKeys + j, kTileKeys,
-                     ops_.right(value + j * in_.value.row, in_.value.row, count, s_.Dv, values_), out_ + i * s_.Dv,
-                     s_.Dv, /*accumulate=*/true);
-      });
+      const int64_t last = last_of_values(item, i);
+      if (std::is_same_v<T, float> && last - i <= kFewRows) {
+        add_values_in_place(item, i, key, keys);
+      } else {
+        add_values_of_tile(item, i, key, keys, weights);
+      }
       i = last;
     }
   }
 
-  static constexpr float kHidden = -std::numeric_limits<float>::infinity();
-  static constexpr int64_t kFewRows = 2;
+  void add_values_in_place(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) const {
+    if constexpr (std::is_same_v<T, float>) {
+      for (int64_t j = 0; j < keys; j += kRowPart) {
+        values_of_head(item, i, key + j, std::min(kRowPart, keys - j), turned_ + j);
+      }
+    }
+  }
+
+  void add_values_of_tile(const DecodeItem& item, int64_t i, int64_t key, int64_t keys, const T* weights) {
+    const T* value = in_.value.at(item.b, value_head_of(item, i)) + key * in_.value.row;
+    in_parts(item, key, keys, value, in_.value.row, s_.Dv, [&](int64_t j, int64_t count) {
+      ops_.product(last_of_values(item, i) - i, s_.Dv, count, weights + i * kTileKeys + j, kTileKeys,
+                   ops_.right(value + j * in_.value.row, in_.value.row, count, s_.Dv, values_), out_ + i * s_.Dv, s_.Dv,
+                   /*accumulate=*/true);
+    });
+  }
+
+  static constexpr int64_t kFewRows = 8;
   static constexpr int64_t kFewScores = 64;
   static constexpr int64_t kPart = 16;
+  static constexpr int64_t kRowPart = 4;
+  static constexpr int64_t kAhead = 4096;
   static constexpr int64_t kTileSize = kTileKeys * kTileQueries;
 
   const AttentionSizes& s_;

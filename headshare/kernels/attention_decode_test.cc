@@ -74,7 +74,7 @@ TEST_P(DecodingTest, Bf16EqualsTheReferenceOfItsInputs) {
 // NaN comes from a query, from one key among hidden ones, from a score beyond the largest float; with heads along lanes
 // and keys along lanes.
 TEST_P(DecodingTest, NanShows) {
-  for (const int64_t sharing : {1, 6}) {
+  for (const int64_t sharing : {1, 6, 12}) {
     for (const char* what : {"query", "key", "infinite score"}) {
       SCOPED_TRACE(testing::Message() << what << ", " << sharing << " heads of queries a key head");
       Problem p({.name = "nan",

@@ -102,42 +102,6 @@ void dots(const T* x, int64_t stride, const T* y, int64_t y_stride, int64_t rows
   }
 }
 
-// The loop takes two vectors of columns at a time; rows with even and with odd numbers have sums of their own, which do
-// not wait for each other.
-void weighted_sum(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* weight, float* out) {
-  const F d;
-  const auto step = static_cast<int64_t>(hn::Lanes(d));
-  int64_t c = 0;
-  for (; c + 2 * step <= columns; c += 2 * step) {
-    auto even0 = hn::LoadU(d, out + c), even1 = hn::LoadU(d, out + c + step);
-    auto odd0 = hn::Zero(d), odd1 = odd0;
-    int64_t r = 0;
-    for (; r + 2 <= rows; r += 2) {
-      const float* row = x + r * stride + c;
-      const auto w = hn::Set(d, weight[r]), v = hn::Set(d, weight[r + 1]);
-      even0 = hn::MulAdd(w, hn::LoadU(d, row), even0);
-      even1 = hn::MulAdd(w, hn::LoadU(d, row + step), even1);
-      odd0 = hn::MulAdd(v, hn::LoadU(d, row + stride), odd0);
-      odd1 = hn::MulAdd(v, hn::LoadU(d, row + stride + step), odd1);
-    }
-    if (r < rows) {
-      const auto w = hn::Set(d, weight[r]);
-      even0 = hn::MulAdd(w, hn::LoadU(d, x + r * stride + c), even0);
-      even1 = hn::MulAdd(w, hn::LoadU(d, x + r * stride + c + step), even1);
-    }
-    hn::StoreU(hn::Add(even0, odd0), d, out + c);
-    hn::StoreU(hn::Add(even1, odd1), d, out + c + step);
-  }
-  for (; c + step <= columns; c += step) {
-    auto sum = hn::LoadU(d, out + c);
-    for (int64_t r = 0; r < rows; ++r) sum = hn::MulAdd(hn::Set(d, weight[r]), hn::LoadU(d, x + r * stride + c), sum);
-    hn::StoreU(sum, d, out + c);
-  }
-  for (; c < columns; ++c) {
-    for (int64_t r = 0; r < rows; ++r) out[c] += weight[r] * x[r * stride + c];
-  }
-}
-
 #if HWY_TARGET == HWY_SCALAR
 constexpr int64_t kBlockRows = 1, kBlockColumns = 1;
 HWY_INLINE void transpose_block(const float* x, int64_t, float* out, int64_t) { std::memcpy(out, x, sizeof(float)); }

@@ -27,11 +27,20 @@ struct Tile {
   int64_t lanes;
 };
 
+// These are keys or values, rows of `width` floats.
+struct Rows {
+  const float* data;
+  int64_t stride;
+  int64_t count;
+  int64_t width;
+};
+
 // The rule is: exponent of weight (key row j, lane i) = scale * score + key_bias[j] - slope * |distance + i - j|, and
 // minus infinity unless i >= j + diagonal.
 struct ScoreRule {
   float scale = 1;
-  const float* key_bias = nullptr;  // [keys]; minus infinity hides a key
+  const float* key_bias =
+      nullptr;  // [keys]; minus infinity hides a key; softmax_row reads whole multiples of kLaneStep
   float slope = 0;
   float distance = 0;     // position of lane 0 less position of row 0
   int64_t diagonal = -1;  // with causal: row j is hidden from lanes below j + diagonal
@@ -68,8 +77,15 @@ struct Tiles {
                float* out);
   void (*dots_bf16)(const Bf16* x, int64_t stride, const Bf16* y, int64_t y_stride, int64_t rows, int64_t width,
                     float* out);
-  // Computes out[c] += sum over r of weight[r] * x[r, c].
-  void (*weighted_sum)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* weight, float* out);
+  // Computes out[i, r] = query i . key r.
+  void (*query_scores)(const Rows& keys, const float* queries, int64_t query_stride, int64_t count, float* out,
+                       int64_t out_stride);
+  // Computes out[i] += sum over r of weights[i, r] * value r.
+  void (*query_values)(const Rows& values, const float* weights, int64_t weight_stride, int64_t count, float* out,
+                       int64_t out_stride);
+  // Takes a step of the running softmax, as softmax_step does, for one query, whose scores [keys] lie in a row; up to
+  // the next multiple of kLaneStep it is filled with zeros. Nothing is causal. Returns fade.
+  float (*softmax_row)(float* scores, int64_t keys, const ScoreRule& rule, float* m, float* l);
   // Computes y[i] = 2^x[i].
   void (*exp2)(const float* x, int64_t n, float* y);
   // Computes out [columns, rows] = x [rows, columns] transposed, any 32-bit values.

@@ -314,24 +314,6 @@ TEST_P(TilesTest, RotateTurnsPairs) {
   }
 }
 
-TEST_P(TilesTest, WeightedSumsOfRows) {
-  for (const int64_t rows : {1, 2, 7, 16}) {
-    for (const int64_t columns : {1, 16, 32, 37, 80}) {
-      const int64_t stride = columns + 3;
-      const std::vector<float> x = random_floats(rows * stride, 7), weight = random_floats(rows, 8);
-      const std::vector<float> before = random_floats(columns + 1, 9);
-      std::vector<float> out = before;
-      tiles().weighted_sum(x.data(), stride, rows, columns, weight.data(), out.data());
-      for (int64_t c = 0; c < columns; ++c) {
-        double expected = before[c];
-        for (int64_t r = 0; r < rows; ++r) expected += static_cast<double>(weight[r]) * x[r * stride + c];
-        EXPECT_NEAR(out[c], expected, 1e-5);
-      }
-      EXPECT_EQ(out[columns], before[columns]);
-    }
-  }
-}
-
 TEST_P(TilesTest, PairsOfRows) {
   for (const int64_t rows : {1, 2, 5}) {
     for (const int64_t columns : {1, 8, 16, 35}) {

@@ -50,6 +50,7 @@ Json to_object(const AttentionRow& row) {
                  {"peak_bytes", bytes_or_null(row.peak_bytes)},
                  {"cache_bytes", row.cache_bytes}});
   add_rate(row.rate, &object);
+  if (row.arithmetic) add_rate(*row.arithmetic, &object);
   if (!timed) object["refused"] = row.refused;
   object.update({{"scheme", c.scheme},
                  {"pass", pass_name(c.pass)},
@@ -151,10 +152,11 @@ std::string roof_note(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     if (row.rate.kind == RoofKind::kStream) {
       stream =
-          " STREAM's copy and triad take turns with the contenders, which are credited with one reading of the cache.";
+          " STREAM's copy and triad take turns with the contenders, which are credited with one reading of the cache; "
+          "where many heads read one key, products may bound them sooner.";
     } else {
       product =
-          " A square matrix product of libtorch takes turns with the contenders, which are credited with the "
+          " A square matrix product takes turns with the contenders, which are credited with the "
           "products of heads that share nothing.";
     }
   }
@@ -169,15 +171,13 @@ std::string bench_json(const std::vector<ProductRow>& rows, c10::Device device) 
 
 std::string bench_text(const std::vector<AttentionRow>& rows, c10::Device device, int width) {
   const RateHeadings headings = rate_headings(rows, device);
-  TextTable table({{"case", Align::kLeft},
-                   {"contender", Align::kLeft},
-                   {"kernel", Align::kLeft},
-                   {"median ms"},
-                   {"least ms"},
-                   {"times as fast as torch"},
-                   {headings.rate},
-                   {headings.share},
-                   {"memory of a run"}});
+  const bool bounded_twice = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.arithmetic; });
+  std::vector<Column> columns = {
+      {"case", Align::kLeft}, {"contender", Align::kLeft}, {"kernel", Align::kLeft}, {"median ms"},
+      {"least ms"},           {"times as fast as torch"},  {headings.rate},          {headings.share},
+      {"memory of a run"}};
+  if (bounded_twice) columns.push_back({"% of a product"});
+  TextTable table(std::move(columns));
   std::string before;
   for (const AttentionRow& row : rows) {
     const std::string name = case_name(row.of);
@@ -187,9 +187,17 @@ std::string bench_text(const std::vector<AttentionRow>& rows, c10::Device device
       table.add_spanning(shown, row.contender + " was not timed: " + row.refused);
       continue;
     }
-    table.add({shown, row.contender, row.backend, format_fixed(row.timing.median_ms, 2),
-               format_fixed(row.timing.minimum_ms, 2), row.ratio ? format_fixed(*row.ratio, 2) : "-",
-               rate_text(row.rate, device), share_text(row.rate), peak_text(row.peak_bytes)});
+    std::vector<std::string> cells = {shown,
+                                      row.contender,
+                                      row.backend,
+                                      format_fixed(row.timing.median_ms, 2),
+                                      format_fixed(row.timing.minimum_ms, 2),
+                                      row.ratio ? format_fixed(*row.ratio, 2) : "-",
+                                      rate_text(row.rate, device),
+                                      share_text(row.rate),
+                                      peak_text(row.peak_bytes)};
+    if (bounded_twice) cells.push_back(row.arithmetic ? share_text(*row.arithmetic) : "-");
+    table.add(std::move(cells));
   }
   const std::string ratio = "The ratio compares with the fastest of torch's forms, whose row says 1.00.";
   return with_machine(table, device, ratio + roof_note(rows), width);
@@ -215,7 +223,7 @@ std::string bench_text(const std::vector<StepRow>& rows, c10::Device device, int
                peak_text(row.peak_bytes), format_count(static_cast<double>(row.parameters))});
   }
   return with_machine(table, device,
-                      "A square matrix product of libtorch takes turns with the steps. Memory is what a step takes "
+                      "A square matrix product takes turns with the steps. Memory is what a step takes "
                       "beside parameters and moments.",
                       width);
 }

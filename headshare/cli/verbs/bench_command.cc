@@ -270,8 +270,8 @@ int run_bench(const Words& words) {
       "is faster than torch.");
   arguments.note(
       "The rate stands beside the roof that takes turns with the contenders: floating-point operations (gflops) beside "
-      "a square matrix product of libtorch in the same precision (product_gflops, percent_of_product); of decode bytes "
-      "of the cache, read once, (gb_per_s) beside STREAM's copy or triad (stream_gb_per_s, percent_of_stream). Every "
+      "a square matrix product in the same precision (product_gflops, percent_of_product); of decode also bytes of the "
+      "cache, read once, (gb_per_s) beside STREAM's copy or triad (stream_gb_per_s, percent_of_stream). Every "
       "contender is credited with the operations of heads that share nothing. A step has six for each token and each "
       "weight of a matrix, and those of attention.");
   if (!arguments.parse(words)) return kOk;

@@ -1,0 +1,144 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "headshare/kernels/testing.h"
+#include "headshare/kernels/tiles.h"
+
+namespace headshare::kernels {
+namespace query_rows_test {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kUntouched = -7;
+
+class QueryRowsTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { force_tiles_target(GetParam()); }
+  void TearDown() override { force_tiles_target(""); }
+};
+
+// These are keys or values in rows wider than they are, beside some queries.
+struct RowCase {
+  int64_t queries, rows, width;
+};
+
+std::vector<RowCase> row_cases() {
+  std::vector<RowCase> all;
+  for (const int64_t queries : {1, 2, 3, 4, 7}) {
+    for (const int64_t rows : {1, 2, 3, 4, 7, 16}) {
+      for (const int64_t width : {1, 15, 16, 37, 64, 80, 129}) all.push_back({queries, rows, width});
+    }
+  }
+  return all;
+}
+
+TEST_P(QueryRowsTest, ScoresOfEveryQueryAndKey) {
+  for (const auto& [queries, rows, width] : row_cases()) {
+    SCOPED_TRACE(testing::Message() << queries << " queries, " << rows << " keys of " << width);
+    const std::vector<float> x = random_floats(rows * (width + 3), 5), y = random_floats(queries * (width + 1), 6);
+    std::vector<float> out(queries * (rows + 2), kUntouched);
+    tiles().query_scores({x.data(), width + 3, rows, width}, y.data(), width + 1, queries, out.data(), rows + 2);
+    for (int64_t i = 0; i < queries; ++i) {
+      for (int64_t r = 0; r < rows; ++r) {
+        double sum = 0, size = 1;
+        for (int64_t c = 0; c < width; ++c) {
+          const double product = static_cast<double>(x[r * (width + 3) + c]) * y[i * (width + 1) + c];
+          sum += product;
+          size += std::abs(product);
+        }
+        EXPECT_NEAR(out[i * (rows + 2) + r], sum, 1e-6 * size);
+      }
+      EXPECT_EQ(out[i * (rows + 2) + rows], kUntouched);
+    }
+  }
+}
+
+TEST_P(QueryRowsTest, ValuesUnderTheWeightsOfEveryQuery) {
+  for (const auto& [queries, rows, width] : row_cases()) {
+    SCOPED_TRACE(testing::Message() << queries << " queries, " << rows << " values of " << width);
+    const std::vector<float> x = random_floats(rows * (width + 3), 7), weights = random_floats(queries * (rows + 1), 8);
+    const std::vector<float> before = random_floats(queries * (width + 2), 9);
+    std::vector<float> out = before;
+    tiles().query_values({x.data(), width + 3, rows, width}, weights.data(), rows + 1, queries, out.data(), width + 2);
+    for (int64_t i = 0; i < queries; ++i) {
+      for (int64_t c = 0; c < width; ++c) {
+        double sum = before[i * (width + 2) + c], size = 1;
+        for (int64_t r = 0; r < rows; ++r) {
+          const double product = static_cast<double>(weights[i * (rows + 1) + r]) * x[r * (width + 3) + c];
+          sum += product;
+          size += std::abs(product);
+        }
+        EXPECT_NEAR(out[i * (width + 2) + c], sum, 1e-6 * size);
+      }
+      EXPECT_EQ(out[i * (width + 2) + width], before[i * (width + 2) + width]);
+    }
+  }
+}
+
+// Returns rules with and without what may be added to scores; some hide a key.
+std::vector<ScoreRule> rules(const std::vector<float>& bias) {
+  return {{.scale = 0.7F},
+          {.scale = 0.7F, .slope = 0.3F, .distance = 200},
+          {.scale = 1.3F, .key_bias = bias.data()},
+          {.scale = 1, .key_bias = bias.data(), .slope = 0.1F, .distance = 128}};
+}
+
+double exponent(const ScoreRule& rule, float score, int64_t j) {
+  const double bias = rule.key_bias == nullptr ? 0 : rule.key_bias[j];
+  return static_cast<double>(rule.scale) * score + bias - rule.slope * (rule.distance - static_cast<double>(j));
+}
+
+TEST_P(QueryRowsTest, TwoStepsOfTheRunningSoftmaxAreOneSoftmax) {
+  for (const int64_t keys : {1, 3, 16, 17, 127, 128}) {
+    std::vector<float> bias = random_floats(round_up(keys, kLaneStep), 3);
+    bias[0] = -kInfinity;
+    std::fill(bias.begin() + keys, bias.end(), std::nanf(""));  // nobody has written these
+    for (const ScoreRule& rule : rules(bias)) {
+      std::vector<float> a = random_floats(round_up(keys, kLaneStep), 4, 10), b = random_floats(a.size(), 5, 10);
+      std::fill(a.begin() + keys, a.end(), std::nanf(""));
+      std::fill(b.begin() + keys, b.end(), 1e30F);
+      const std::vector<float> first = a, second = b;
+      float m = -kInfinity, l = 0;
+      tiles().softmax_row(a.data(), keys, rule, &m, &l);
+      const float m_before = m;
+      const float fade = tiles().softmax_row(b.data(), keys, rule, &m, &l);
+      double largest = -kInfinity, sum = 0;
+      for (int64_t j = 0; j < keys; ++j) {
+        largest = std::max({largest, exponent(rule, first[j], j), exponent(rule, second[j], j)});
+      }
+      if (std::isinf(largest)) {  // the only key is hidden
+        EXPECT_EQ(m, -kInfinity);
+        EXPECT_EQ(l, 0);
+        EXPECT_EQ(fade, 1);
+        EXPECT_EQ(b, std::vector<float>(b.size(), 0.0F));
+        continue;
+      }
+      EXPECT_NEAR(m, largest, 1e-4);
+      EXPECT_NEAR(fade, std::exp2(m_before - m), 1e-6);
+      for (int64_t j = 0; j < static_cast<int64_t>(b.size()); ++j) {
+        const double expected = j < keys ? std::exp2(exponent(rule, second[j], j) - m) : 0;
+        EXPECT_NEAR(b[j], expected, 2e-5 * expected + 1e-37);
+        if (j < keys) sum += expected + std::exp2(exponent(rule, first[j], j) - m);
+      }
+      EXPECT_NEAR(l, sum, 2e-5 * sum);
+    }
+  }
+}
+
+TEST_P(QueryRowsTest, NanAmongScoresIsNotHidden) {
+  for (const float rest : {0.0F, -kInfinity}) {
+    std::vector<float> row(kLaneStep, rest);
+    row[1] = std::nanf("");
+    float m = -kInfinity, l = 0;
+    tiles().softmax_row(row.data(), 3, {}, &m, &l);
+    EXPECT_TRUE(std::isnan(l)) << rest;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllOfThem, QueryRowsTest, testing::ValuesIn(tiles_targets()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace query_rows_test
+}  // namespace headshare::kernels
