@@ -89,9 +89,9 @@ class DecodeTiles {
     }
   }
 
-  // Takes rows one by one where they would leave most of a tile empty; bf16 has no way without a tile.
   void attend(const DecodeItem& item, int64_t lanes) {
     if constexpr (std::is_same_v<T, float>) {
+      // Few rows would leave most lanes empty.
       if (item.rows <= kFewRows || item.rows * (item.last_key - item.first_key) <= kFewScores) {
         attend_by_rows(item);
         return;
@@ -99,9 +99,10 @@ class DecodeTiles {
     }
     const RightSide<T> query = ops_.right_transposed(rows_, s_.Dk, item.rows, s_.Dk, lanes, query_);
     for (int64_t key = item.first_key; key < item.last_key; key += kTileKeys) {
-      const int64_t keys = std::min(kTileKeys, item.last_key - key);
-      weights_of_rows(item, query, key, {scores_, lanes, keys, lanes});
-      add_values(item, key, keys);
+      const Tile scores{scores_, lanes, std::min(kTileKeys, item.last_key - key), lanes};
+      score_tile(item, query, key, scores);
+      weigh_tile(item, key, scores);
+      add_values_of_tile(item, key, scores);
     }
   }
 
@@ -156,30 +157,24 @@ class DecodeTiles {
     }
   }
 
-  // Calls work(first, keys) for the tile's keys a few at a time, asking for those of the next tile in between: one
-  // after another, memory would wait for the arithmetic and the arithmetic for memory. `rows` is where they lie.
-  template <typename Work>
-  void in_parts(const DecodeItem& item, int64_t key, int64_t keys, const T* rows, int64_t stride, int64_t width,
-                const Work& work) const {
-    for (int64_t j = 0; j < keys; j += kPart) {
-      const int64_t ahead = std::min(kPart, item.last_key - key - kTileKeys - j);
-      for (int64_t r = 0; r < ahead; ++r) {
-        const auto* row = reinterpret_cast<const char*>(rows + (kTileKeys + j + r) * stride);
-        for (size_t at = 0; at < static_cast<size_t>(width) * sizeof(T); at += kCacheLine) {
-          __builtin_prefetch(row + at, /*write=*/0, /*second cache=*/2);
-        }
+  // Compares a tile's keys with rows that lie along lanes, a few keys at a time.
+  void score_tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) const {
+    const T* const head = in_.key.at(item.b, item.key_head);
+    for (int64_t j = 0; j < scores.keys; j += kPart) {
+      const Tile part{scores.data + j * scores.stride, scores.stride, std::min(kPart, scores.keys - j), scores.lanes};
+      const T* const keys = head + (key + j) * in_.key.row;
+      ask_ahead(head, in_.key.row, s_.Dk, key + j, part.keys, item.last_key);
+      if constexpr (std::is_same_v<T, float>) {
+        ops_.t.lane_scores({keys, in_.key.row, part.keys, s_.Dk}, query.data, part);
+      } else {
+        ops_.product(part.keys, part.lanes, s_.Dk, keys, in_.key.row, query, part.data, part.stride,
+                     /*accumulate=*/false);
       }
-      work(j, std::min(kPart, keys - j));
     }
   }
 
-  // Computes the weights of many rows: rows lie along the lanes.
-  void weights_of_rows(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
-    const T* rows = in_.key.at(item.b, item.key_head) + key * in_.key.row;
-    in_parts(item, key, scores.keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t keys) {
-      ops_.product(keys, scores.lanes, s_.Dk, rows + j * in_.key.row, in_.key.row, query,
-                   scores.data + j * scores.stride, scores.stride, /*accumulate=*/false);
-    });
+  // Turns scores into weights, rows along the lanes.
+  void weigh_tile(const DecodeItem& item, int64_t key, const Tile& scores) const {
     AttentionRule plain = rule_;
     plain.key_bias = nullptr;
     plain.alibi_slopes = nullptr;
@@ -191,8 +186,6 @@ class DecodeTiles {
     if (ops_.t.softmax_step(scores, rule, m_, l_, fade_)) {
       ops_.t.scaled_rows(out_, s_.Dv, item.rows, s_.Dv, fade_, out_, s_.Dv, /*accumulate=*/false);
     }
-    std::fill(turned_, turned_ + item.rows * kTileKeys, 0.0F);  // an odd last key is half of a pair
-    ops_.t.transpose(scores.data, scores.stride, scores.keys, item.rows, turned_, kTileKeys);
   }
 
   // Turns scores into exponents: the tile's rule knows biases by key only.
@@ -218,39 +211,38 @@ class DecodeTiles {
   }
 
   // Computes out += weights V, once for the rows that read the same value head.
-  void add_values(const DecodeItem& item, int64_t key, int64_t keys) {
-    const T* weights = ops_.left_tile({turned_, kTileKeys, item.rows, round_up(keys, kLaneStep)}, left_);
+  void add_values_of_tile(const DecodeItem& item, int64_t key, const Tile& weights) {
+    const T* const turned = turned_weights(item, weights);
     for (int64_t i = 0; i < item.rows;) {
       const int64_t last = last_of_values(item, i);
-      if (std::is_same_v<T, float> && last - i <= kFewRows) {
-        add_values_in_place(item, i, key, keys);
-      } else {
-        add_values_of_tile(item, i, key, keys, weights);
+      const T* const head = in_.value.at(item.b, value_head_of(item, i));
+      float* const out = out_ + i * s_.Dv;
+      for (int64_t j = 0; j < weights.keys; j += kPart) {
+        const Rows<T> values{head + (key + j) * in_.value.row, in_.value.row, std::min(kPart, weights.keys - j), s_.Dv};
+        ask_ahead(head, in_.value.row, s_.Dv, key + j, values.count, item.last_key);
+        if constexpr (std::is_same_v<T, float>) {
+          ops_.t.lane_values(values, weights.data + j * weights.stride + i, weights.stride, last - i, out, s_.Dv);
+        } else {
+          ops_.product(last - i, s_.Dv, values.count, turned + i * kTileKeys + j, kTileKeys,
+                       ops_.right(values.data, values.stride, values.count, s_.Dv, values_), out, s_.Dv,
+                       /*accumulate=*/true);
+        }
       }
       i = last;
     }
   }
 
-  void add_values_in_place(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) const {
-    if constexpr (std::is_same_v<T, float>) {
-      for (int64_t j = 0; j < keys; j += kRowPart) {
-        values_of_head(item, i, key + j, std::min(kRowPart, keys - j), turned_ + j);
-      }
-    }
-  }
-
-  void add_values_of_tile(const DecodeItem& item, int64_t i, int64_t key, int64_t keys, const T* weights) {
-    const T* value = in_.value.at(item.b, value_head_of(item, i)) + key * in_.value.row;
-    in_parts(item, key, keys, value, in_.value.row, s_.Dv, [&](int64_t j, int64_t count) {
-      ops_.product(last_of_values(item, i) - i, s_.Dv, count, weights + i * kTileKeys + j, kTileKeys,
-                   ops_.right(value + j * in_.value.row, in_.value.row, count, s_.Dv, values_), out_ + i * s_.Dv, s_.Dv,
-                   /*accumulate=*/true);
-    });
+  // Products of bf16 want weights in rows, [rows, kTileKeys].
+  const T* turned_weights(const DecodeItem& item, const Tile& weights) {
+    if constexpr (std::is_same_v<T, float>) return nullptr;
+    std::fill(turned_, turned_ + item.rows * kTileKeys, 0.0F);  // an odd last key is half of a pair
+    ops_.t.transpose(weights.data, weights.stride, weights.keys, item.rows, turned_, kTileKeys);
+    return ops_.left_tile({turned_, kTileKeys, item.rows, round_up(weights.keys, kLaneStep)}, left_);
   }
 
   static constexpr int64_t kFewRows = 8;
   static constexpr int64_t kFewScores = 64;
-  static constexpr int64_t kPart = 16;
+  static constexpr int64_t kPart = std::is_same_v<T, float> ? 8 : 16;
   static constexpr int64_t kRowPart = 4;
   static constexpr int64_t kAhead = 4096;
   static constexpr int64_t kTileSize = kTileKeys * kTileQueries;

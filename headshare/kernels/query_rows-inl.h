@@ -19,7 +19,7 @@ namespace headshare::kernels::HWY_NAMESPACE {
 
 // The loop takes four keys at a time: their sums do not wait for each other. Without kTwo, y1 and out1 are not read.
 template <bool kTwo>
-HWY_INLINE void scores_of(const Rows& keys, const float* y0, const float* y1, float* out0, float* out1) {
+HWY_INLINE void scores_of(const Rows<float>& keys, const float* y0, const float* y1, float* out0, float* out1) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < keys.count; r += 4) {
@@ -60,7 +60,7 @@ HWY_INLINE void scores_of(const Rows& keys, const float* y0, const float* y1, fl
   }
 }
 
-void query_scores(const Rows& keys, const float* queries, int64_t query_stride, int64_t count, float* out,
+void query_scores(const Rows<float>& keys, const float* queries, int64_t query_stride, int64_t count, float* out,
                   int64_t out_stride) {
   int64_t i = 0;
   for (; i + 2 <= count; i += 2) {
@@ -72,7 +72,8 @@ void query_scores(const Rows& keys, const float* queries, int64_t query_stride, 
 
 // Adds up columns c .. c + 4 vectors. With kTwo b is the second query's sum, else that of every second row.
 template <bool kTwo>
-HWY_INLINE void add_four(const Rows& values, const float* w0, const float* w1, int64_t c, float* out0, float* out1) {
+HWY_INLINE void add_four(const Rows<float>& values, const float* w0, const float* w1, int64_t c, float* out0,
+                         float* out1) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   auto a0 = hn::LoadU(d, out0 + c), a1 = hn::LoadU(d, out0 + c + step);
@@ -125,7 +126,7 @@ HWY_INLINE void add_four(const Rows& values, const float* w0, const float* w1, i
 }
 
 // Adds up the columns from c on, fewer than four vectors, for one query.
-HWY_INLINE void add_rest(const Rows& values, const float* weight, int64_t c, float* out) {
+HWY_INLINE void add_rest(const Rows<float>& values, const float* weight, int64_t c, float* out) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   for (; c + step <= values.width; c += step) {
@@ -140,7 +141,7 @@ HWY_INLINE void add_rest(const Rows& values, const float* weight, int64_t c, flo
   }
 }
 
-void query_values(const Rows& values, const float* weights, int64_t weight_stride, int64_t count, float* out,
+void query_values(const Rows<float>& values, const float* weights, int64_t weight_stride, int64_t count, float* out,
                   int64_t out_stride) {
   const int64_t four = 4 * static_cast<int64_t>(hn::Lanes(F()));
   const int64_t whole = values.width / four * four;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "headshare/kernels/query_lanes-inl.h"
 #include "headshare/kernels/query_rows-inl.h"
 #include "headshare/kernels/rows-inl.h"
 #include "headshare/kernels/tiles.h"
@@ -256,10 +257,10 @@ void exp2(const float* x, int64_t n, float* y) {
 }
 
 const Tiles* tiles_table() {
-  static const Tiles table = {softmax_step,  weights,      score_gradients, keep_tile,    multiply,
-                              scale_lanes,   scaled_lanes, scaled_rows,     dots<float>,  dots<Bf16>,
-                              query_scores,  query_values, softmax_row,     exp2,         transpose,
-                              rotate<float>, rotate<Bf16>, narrow,          pairs<float>, pairs<Bf16>};
+  static const Tiles table = {softmax_step, weights,     score_gradients, keep_tile,  multiply,     scale_lanes,
+                              scaled_lanes, scaled_rows, dots<float>,     dots<Bf16>, query_scores, query_values,
+                              lane_scores,  lane_values, softmax_row,     exp2,       transpose,    rotate<float>,
+                              rotate<Bf16>, narrow,      pairs<float>,    pairs<Bf16>};
   return &table;
 }
 

@@ -27,9 +27,10 @@ struct Tile {
   int64_t lanes;
 };
 
-// These are keys or values, rows of `width` floats.
+// These are keys or values, rows of `width` elements.
+template <typename T>
 struct Rows {
-  const float* data;
+  const T* data;
   int64_t stride;
   int64_t count;
   int64_t width;
@@ -78,11 +79,16 @@ struct Tiles {
   void (*dots_bf16)(const Bf16* x, int64_t stride, const Bf16* y, int64_t y_stride, int64_t rows, int64_t width,
                     float* out);
   // Computes out[i, r] = query i . key r.
-  void (*query_scores)(const Rows& keys, const float* queries, int64_t query_stride, int64_t count, float* out,
+  void (*query_scores)(const Rows<float>& keys, const float* queries, int64_t query_stride, int64_t count, float* out,
                        int64_t out_stride);
   // Computes out[i] += sum over r of weights[i, r] * value r.
-  void (*query_values)(const Rows& values, const float* weights, int64_t weight_stride, int64_t count, float* out,
-                       int64_t out_stride);
+  void (*query_values)(const Rows<float>& values, const float* weights, int64_t weight_stride, int64_t count,
+                       float* out, int64_t out_stride);
+  // Computes out[r, i] = key r . query i for queries along lanes, [width, out.lanes].
+  void (*lane_scores)(const Rows<float>& keys, const float* queries, const Tile& out);
+  // Computes out[i] += sum over r of weights[r, i] * value r.
+  void (*lane_values)(const Rows<float>& values, const float* weights, int64_t weight_stride, int64_t count, float* out,
+                      int64_t out_stride);
   // Takes a step of the running softmax, as softmax_step does, for one query, whose scores [keys] lie in a row; up to
   // the next multiple of kLaneStep it is filled with zeros. Nothing is causal. Returns fade.
   float (*softmax_row)(float* scores, int64_t keys, const ScoreRule& rule, float* m, float* l);

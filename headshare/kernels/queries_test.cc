@@ -8,12 +8,12 @@
 #include "headshare/kernels/tiles.h"
 
 namespace headshare::kernels {
-namespace query_rows_test {
+namespace queries_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kUntouched = -7;
 
-class QueryRowsTest : public testing::TestWithParam<std::string> {
+class QueriesTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { force_tiles_target(GetParam()); }
   void TearDown() override { force_tiles_target(""); }
@@ -34,7 +34,7 @@ std::vector<RowCase> row_cases() {
   return all;
 }
 
-TEST_P(QueryRowsTest, ScoresOfEveryQueryAndKey) {
+TEST_P(QueriesTest, ScoresOfEveryQueryAndKey) {
   for (const auto& [queries, rows, width] : row_cases()) {
     SCOPED_TRACE(testing::Message() << queries << " queries, " << rows << " keys of " << width);
     const std::vector<float> x = random_floats(rows * (width + 3), 5), y = random_floats(queries * (width + 1), 6);
@@ -55,7 +55,7 @@ TEST_P(QueryRowsTest, ScoresOfEveryQueryAndKey) {
   }
 }
 
-TEST_P(QueryRowsTest, ValuesUnderTheWeightsOfEveryQuery) {
+TEST_P(QueriesTest, ValuesUnderTheWeightsOfEveryQuery) {
   for (const auto& [queries, rows, width] : row_cases()) {
     SCOPED_TRACE(testing::Message() << queries << " queries, " << rows << " values of " << width);
     const std::vector<float> x = random_floats(rows * (width + 3), 7), weights = random_floats(queries * (rows + 1), 8);
@@ -77,6 +77,59 @@ TEST_P(QueryRowsTest, ValuesUnderTheWeightsOfEveryQuery) {
   }
 }
 
+// Queries along lanes: out is a tile, whose rows may be longer than it is.
+TEST_P(QueriesTest, ScoresOfLanes) {
+  for (const int64_t lanes : {16, 48}) {
+    for (const int64_t keys : {1, 3, 4, 7, 8, 16, 29}) {
+      for (const int64_t width : {1, 3, 4, 64, 66}) {
+        SCOPED_TRACE(testing::Message() << lanes << " lanes, " << keys << " keys of " << width);
+        const std::vector<float> x = random_floats(keys * (width + 3), 5);
+        const AlignedFloats queries(width * lanes, 6);
+        AlignedFloats out(keys * (lanes + 16), kUntouched);
+        tiles().lane_scores({x.data(), width + 3, keys, width}, queries.data(), {out.data(), lanes + 16, keys, lanes});
+        for (int64_t r = 0; r < keys; ++r) {
+          for (int64_t i = 0; i < lanes; ++i) {
+            double sum = 0, size = 1;
+            for (int64_t c = 0; c < width; ++c) {
+              const double product = static_cast<double>(x[r * (width + 3) + c]) * queries[c * lanes + i];
+              sum += product;
+              size += std::abs(product);
+            }
+            EXPECT_NEAR(out[r * (lanes + 16) + i], sum, 1e-6 * size);
+          }
+          EXPECT_EQ(out[r * (lanes + 16) + lanes], kUntouched);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(QueriesTest, ValuesUnderTheWeightsOfLanes) {
+  for (const int64_t queries : {1, 2, 5, 6, 7, 12, 15}) {
+    for (const int64_t rows : {1, 2, 8, 9}) {
+      for (const int64_t width : {1, 16, 37, 64, 129}) {
+        SCOPED_TRACE(testing::Message() << queries << " queries, " << rows << " values of " << width);
+        const std::vector<float> x = random_floats(rows * (width + 3), 7), weights = random_floats(rows * 16, 8);
+        const std::vector<float> before = random_floats(queries * (width + 2), 9);
+        std::vector<float> out = before;
+        tiles().lane_values({x.data(), width + 3, rows, width}, weights.data(), 16, queries, out.data(), width + 2);
+        for (int64_t i = 0; i < queries; ++i) {
+          for (int64_t c = 0; c < width; ++c) {
+            double sum = before[i * (width + 2) + c], size = 1;
+            for (int64_t r = 0; r < rows; ++r) {
+              const double product = static_cast<double>(weights[r * 16 + i]) * x[r * (width + 3) + c];
+              sum += product;
+              size += std::abs(product);
+            }
+            EXPECT_NEAR(out[i * (width + 2) + c], sum, 1e-6 * size);
+          }
+          EXPECT_EQ(out[i * (width + 2) + width], before[i * (width + 2) + width]);
+        }
+      }
+    }
+  }
+}
+
 // Returns rules with and without what may be added to scores; some hide a key.
 std::vector<ScoreRule> rules(const std::vector<float>& bias) {
   return {{.scale = 0.7F},
@@ -90,7 +143,7 @@ double exponent(const ScoreRule& rule, float score, int64_t j) {
   return static_cast<double>(rule.scale) * score + bias - rule.slope * (rule.distance - static_cast<double>(j));
 }
 
-TEST_P(QueryRowsTest, TwoStepsOfTheRunningSoftmaxAreOneSoftmax) {
+TEST_P(QueriesTest, TwoStepsOfTheRunningSoftmaxAreOneSoftmax) {
   for (const int64_t keys : {1, 3, 16, 17, 127, 128}) {
     std::vector<float> bias = random_floats(round_up(keys, kLaneStep), 3);
     bias[0] = -kInfinity;
@@ -127,7 +180,7 @@ TEST_P(QueryRowsTest, TwoStepsOfTheRunningSoftmaxAreOneSoftmax) {
   }
 }
 
-TEST_P(QueryRowsTest, NanAmongScoresIsNotHidden) {
+TEST_P(QueriesTest, NanAmongScoresIsNotHidden) {
   for (const float rest : {0.0F, -kInfinity}) {
     std::vector<float> row(kLaneStep, rest);
     row[1] = std::nanf("");
@@ -137,8 +190,8 @@ TEST_P(QueryRowsTest, NanAmongScoresIsNotHidden) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllOfThem, QueryRowsTest, testing::ValuesIn(tiles_targets()),
+INSTANTIATE_TEST_SUITE_P(AllOfThem, QueriesTest, testing::ValuesIn(tiles_targets()),
                          [](const auto& info) { return info.param; });
 
-}  // namespace query_rows_test
+}  // namespace queries_test
 }  // namespace headshare::kernels
