@@ -107,21 +107,23 @@ class DecodeTiles {
   }
 
   // Reads the keys of a tile while it reads the values of the tile before: memory serves two streams faster than one
-  // after another.
+  // after another. A single tile is taken whole.
   void attend_by_rows(const DecodeItem& item) {
     float *weights = turned_, *next = scores_;  // [rows, kTileKeys]
-    const int64_t first_keys = std::min(kTileKeys, item.last_key - item.first_key);
-    for (int64_t j = 0; j < first_keys; j += kRowPart) {
-      scores_of_part(item, item.first_key + j, std::min(kRowPart, first_keys - j), next + j);
+    const int64_t all_keys = item.last_key - item.first_key;
+    const int64_t part = all_keys <= kTileKeys ? kTileKeys : kRowPart;
+    const int64_t first_keys = std::min(kTileKeys, all_keys);
+    for (int64_t j = 0; j < first_keys; j += part) {
+      scores_of_part(item, item.first_key + j, std::min(part, first_keys - j), next + j);
     }
     for (int64_t key = item.first_key; key < item.last_key; key += kTileKeys) {
       std::swap(weights, next);
       const int64_t keys = std::min(kTileKeys, item.last_key - key);
       for (int64_t i = 0; i < item.rows; ++i) weigh_row(item, i, key, keys, weights + i * kTileKeys);
       const int64_t keys_after = std::clamp<int64_t>(item.last_key - key - kTileKeys, 0, kTileKeys);
-      for (int64_t j = 0; j < keys; j += kRowPart) {
-        if (j < keys_after) scores_of_part(item, key + kTileKeys + j, std::min(kRowPart, keys_after - j), next + j);
-        values_of_part(item, key + j, std::min(kRowPart, keys - j), weights + j);
+      for (int64_t j = 0; j < keys; j += part) {
+        if (j < keys_after) scores_of_part(item, key + kTileKeys + j, std::min(part, keys_after - j), next + j);
+        values_of_part(item, key + j, std::min(part, keys - j), weights + j);
       }
     }
   }
