@@ -27,8 +27,8 @@ struct PartialResult {
   int64_t parts;
 };
 
-// There are few queries: they and the heads lie along the lanes of a tile, so that a key head is read once for all of
-// them, and a tile of weights is turned round, so that values are used where they lie.
+// Queries and the heads that share a key lie along the lanes of a tile, so that a key is read once for all of them.
+// Where there are only some, they stay in rows.
 template <typename T>
 class DecodeTiles {
  public:
@@ -244,9 +244,9 @@ class DecodeTiles {
 
   static constexpr int64_t kFewRows = 8;
   static constexpr int64_t kFewScores = 64;
-  static constexpr int64_t kPart = std::is_same_v<T, float> ? 8 : 16;
-  static constexpr int64_t kRowPart = 4;
-  static constexpr int64_t kAhead = 4096;
+  static constexpr int64_t kPart = std::is_same_v<T, float> ? 8 : 16;  // keys of a step along lanes
+  static constexpr int64_t kRowPart = 4;                               // keys of a step by rows
+  static constexpr int64_t kAhead = 4096;                              // bytes
   static constexpr int64_t kTileSize = kTileKeys * kTileQueries;
 
   const AttentionSizes& s_;
