@@ -50,11 +50,12 @@ class MultiHeadLatent : public Scheme {
     return rotated(split_heads(query_->forward(from), H()), first);  // [B, H, T, Dn + Dr]
   }
 
-  // Reading what is kept multiplies g R + Dr and g R numbers for a query and a key instead of Dn + Dr and D, but makes
-  // no heads of the keys.
+  // Takes the form with fewer products. Where what is kept is read, a head maps T queries and what they find, and
+  // multiplies g R + Dr and g R numbers for a query and a key. Otherwise it makes S keys and values, and multiplies
+  // Dn + Dr and D numbers.
   Form form_for(int64_t T, int64_t S) const override {
     const int64_t made = content_ + D();
-    return T < S && T * (2 * g_ * R_ - made) < R_ * made ? Form::kFewQueries : Form::kManyQueries;
+    return T < S && T * S * (2 * g_ * R_ - made) < (S - T) * R_ * made ? Form::kFewQueries : Form::kManyQueries;
   }
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor&) const override {
