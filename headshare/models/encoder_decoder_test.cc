@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "headshare/attention/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/base/options/ignored_target.h"
 #include "headshare/base/testing.h"
@@ -284,6 +285,11 @@ TEST(EncoderDecoderTest, RefusesWhatItHasNot) {
   EXPECT_THAT(refusal([](auto& o) { o.embedding_width = 8; }), HasSubstr("leave --embedding-width out"));
   EXPECT_THAT(refusal([](auto& o) { o.share_embeddings = true; }), HasSubstr("vocabularies have 11 and 13 tokens"));
   EXPECT_THAT(refusal([](auto& o) { o.marks.end = 13; }), HasSubstr("end-id 13 is no token of a vocabulary of 13"));
+  EXPECT_THAT(refusal([](auto& o) {
+                o.attention.scheme = "mla";
+                o.attention.own.template get<MlaOptions>().layer_kv_latents = {3, 7};
+              }),
+              HasSubstr("use --kv-latent-width instead"));
 }
 
 // Makes a tokenizer of "a", "b" and "c".
