@@ -196,7 +196,13 @@ void set_defaults(AttentionOptions* options) {
   MlaOptions& own = options->own.get<MlaOptions>();
   const int64_t D = *options->head_width;
   if (!own.content) own.content = D;
-  if (!own.layer_kv_latents.empty()) own.kv_latent = std::ranges::max(own.layer_kv_latents);
+  if (!own.layer_kv_latents.empty()) {
+    const int64_t widest = std::ranges::max(own.layer_kv_latents);
+    HS_CHECK(own.kv_latent.value_or(widest) == widest, "kv-latent-width ", *own.kv_latent,
+             " stands beside layer-kv-latent-widths, of which the largest is ", widest,
+             "; leave --kv-latent-width out");
+    own.kv_latent = widest;
+  }
   if (!own.kv_latent) own.kv_latent = std::max<int64_t>(1, std::min(4 * D, options->d_model / 2) / own.latents);
   if (options->rotary && !own.turned) own.turned = (D + 3) / 4 * 2;
   if (!options->scale) {
@@ -231,7 +237,8 @@ std::string why_not(const AttentionOptions& o) {
                      "; change --rotary-head-width");
   }
   const int64_t made = o.heads / own.latents * (*own.content + *o.head_width);
-  const std::string reason = why_not_latent("kv-latent-width", *own.kv_latent, o.d_model, made);
+  const std::string widths = own.layer_kv_latents.empty() ? "kv-latent-width" : "layer-kv-latent-widths";
+  const std::string reason = why_not_latent(widths, *own.kv_latent, o.d_model, made);
   if (!reason.empty() || !own.query_latent) return reason;
   return why_not_latent("query-latent-width", *own.query_latent, o.d_model, o.heads * whole_width(o));
 }

@@ -303,6 +303,12 @@ TEST(Mla, ImpossibleWidthsNameTheNumbersAndTheWayOut) {
   const AttentionOptions still = small_layer("mla");  // E 6, H 4, D 2
   EXPECT_THAT(refused("kv-latent-width", "0", still), HasSubstr("not 0"));
   EXPECT_THAT(refused("kv-latent-width", "7", still), AllOf(HasSubstr("at most 6"), HasSubstr("not 7")));
+  EXPECT_THAT(refused("layer-kv-latent-widths", "3,7", still),
+              AllOf(HasSubstr("layer-kv-latent-widths must be at most 6"), HasSubstr("not 7; choose a lower --layer")));
+  EXPECT_THAT(
+      refused("layer-kv-latent-widths", "3,4", with_option(still, "kv-latent-width", "5")),
+      AllOf(HasSubstr("kv-latent-width 5"), HasSubstr("largest is 4"), HasSubstr("leave --kv-latent-width out")));
+  EXPECT_EQ(*resolve(with_option(still, "layer-kv-latent-widths", "3,4")).own.get<MlaOptions>().kv_latent, 4);
   EXPECT_THAT(refused("kv-latents", "3", still),
               AllOf(HasSubstr("4 heads, 3 latent vectors"), HasSubstr("divisor of 4")));
   EXPECT_THAT(refused("kv-latents", "0", still), HasSubstr("not 0"));
