@@ -50,11 +50,12 @@ class MultiHeadLatent : public Scheme {
     return rotated(split_heads(query_->forward(from), H()), first);  // [B, H, T, Dn + Dr]
   }
 
-  // Reading what is kept multiplies g R + Dr and g R numbers for a query and a key instead of Dn + Dr and D, but makes
-  // no heads of the keys.
+  // Takes the form with fewer products. Where what is kept is read, a head maps T queries and what they find, and
+  // multiplies g R + Dr and g R numbers for a query and a key. Otherwise it makes S keys and values, and multiplies
+  // Dn + Dr and D numbers.
   Form form_for(int64_t T, int64_t S) const override {
     const int64_t made = content_ + D();
-    return T < S && T * (2 * g_ * R_ - made) < R_ * made ? Form::kFewQueries : Form::kManyQueries;
+    return T < S && T * S * (2 * g_ * R_ - made) < (S - T) * R_ * made ? Form::kFewQueries : Form::kManyQueries;
   }
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor&) const override {
@@ -195,7 +196,13 @@ void set_defaults(AttentionOptions* options) {
   MlaOptions& own = options->own.get<MlaOptions>();
   const int64_t D = *options->head_width;
   if (!own.content) own.content = D;
-  if (!own.layer_kv_latents.empty()) own.kv_latent = std::ranges::max(own.layer_kv_latents);
+  if (!own.layer_kv_latents.empty()) {
+    const int64_t widest = std::ranges::max(own.layer_kv_latents);
+    HS_CHECK(own.kv_latent.value_or(widest) == widest, "kv-latent-width ", *own.kv_latent,
+             " stands beside layer-kv-latent-widths, of which the largest is ", widest,
+             "; leave --kv-latent-width out");
+    own.kv_latent = widest;
+  }
   if (!own.kv_latent) own.kv_latent = std::max<int64_t>(1, std::min(4 * D, options->d_model / 2) / own.latents);
   if (options->rotary && !own.turned) own.turned = (D + 3) / 4 * 2;
   if (!options->scale) {
@@ -230,7 +237,8 @@ std::string why_not(const AttentionOptions& o) {
                      "; change --rotary-head-width");
   }
   const int64_t made = o.heads / own.latents * (*own.content + *o.head_width);
-  const std::string reason = why_not_latent("kv-latent-width", *own.kv_latent, o.d_model, made);
+  const std::string widths = own.layer_kv_latents.empty() ? "kv-latent-width" : "layer-kv-latent-widths";
+  const std::string reason = why_not_latent(widths, *own.kv_latent, o.d_model, made);
   if (!reason.empty() || !own.query_latent) return reason;
   return why_not_latent("query-latent-width", *own.query_latent, o.d_model, o.heads * whole_width(o));
 }

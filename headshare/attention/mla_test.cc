@@ -108,17 +108,158 @@ TEST(Mla, AFewQueriesAgainstACacheReadItAsItIs) {
   EXPECT_EQ(kernel_choice(options, {.queries = 1, .keys = 64}, at::kCPU).backend, "decode");
 }
 
+// Counts the products of a form for T queries and S keys: maps from the latent vector, scores and averages.
+int64_t products(const Scheme& scheme, int64_t T, int64_t S, Form form) {
+  const Tensor token = at::zeros({1, 1, scheme.options().d_model}, at::kDouble);
+  const HeadProblem problem = scheme.posed(scheme.project_queries(token, 0), scheme.remember(token, 0), form).problem;
+  const Parameters parameters = parameters_of(scheme);
+  const int64_t mapped = parameters.at("key.weight").numel() + parameters.at("value.weight").numel();
+  const int64_t met = scheme.options().heads * (problem.query.size(3) + problem.value.size(3));
+  return T * S * met + (form == Form::kFewQueries ? T : S) * mapped;
+}
+
+TEST(Mla, TheFormIsTheOneWithFewerProducts) {
+  const at::NoGradGuard no_grad;
+  int few = 0, many = 0;
+  for (const std::string latents : {"1", "2", "4"}) {
+    AttentionOptions options = {.scheme = "mla", .d_model = 32, .heads = 4, .rotary = true};
+    options = with_option(with_option(options, "kv-latents", latents), "kv-latent-width", "16");
+    const Attention layer = random_attention(options);
+    const Scheme& scheme = layer->scheme();
+    for (const int64_t S : {2, 9, 60}) {
+      for (int64_t T = 1; T < S; ++T) {
+        const int64_t absorbed = products(scheme, T, S, Form::kFewQueries);
+        const int64_t expanded = products(scheme, T, S, Form::kManyQueries);
+        const bool is_few = scheme.form_for(T, S) == Form::kFewQueries;
+        EXPECT_EQ(is_few, absorbed < expanded) << latents << " latent vectors, " << T << " of " << S;
+        ++(is_few ? few : many);
+      }
+    }
+  }
+  EXPECT_GT(few, 10);
+  EXPECT_GT(many, 10);
+}
+
 // A query of several latent vectors meets all of them, which moves the change-over.
 TEST(Mla, FormsChangeOverWhereTheyTakeTheSameArithmetic) {
-  const auto most_queries = [](const std::string& latents) {
+  const auto most_queries = [](const std::string& latents, int64_t S) {
     AttentionOptions options = {.scheme = "mla", .d_model = 768, .heads = 12};
     const auto scheme = make_scheme(resolve(with_option(options, "kv-latents", latents)));
     int64_t T = 1;
-    while (scheme->form_for(T, 512) == Form::kFewQueries) ++T;
+    while (scheme->form_for(T, S) == Form::kFewQueries) ++T;
     return T - 1;
   };
-  EXPECT_EQ(most_queries("1"), 85) << "R 256: T 384 < 256 x 128";
-  EXPECT_EQ(most_queries("2"), 42) << "R 128: T 384 < 128 x 128";
+  EXPECT_EQ(most_queries("1", 1 << 20), 85) << "R 256: T 384 < 256 x 128";
+  EXPECT_EQ(most_queries("2", 1 << 20), 42) << "R 128: T 384 < 128 x 128";
+  EXPECT_EQ(most_queries("1", 512), 73) << "of so many keys queries are a part";
+  EXPECT_EQ(most_queries("1", 100), 46);
+}
+
+// Gives the heads of each group the maps of its first head, as GQLA (Meng, 2026) has them.
+void share_maps(const Attention& layer, int64_t groups) {
+  for (const char* name : {"key.weight", "value.weight"}) {
+    const Tensor weight = parameters_of(layer->scheme()).at(name);
+    const Tensor maps = weight.view({groups, layer->scheme().options().heads / groups, -1});
+    maps.copy_(maps.slice(1, 0, 1).clone().expand_as(maps));
+  }
+}
+
+// Poses GQLA's second path: what is cached becomes one key and one value for each group.
+HeadProblem of_groups(const Scheme& scheme, const Tensor& queries, const Tensor& kept, int64_t groups) {
+  const AttentionOptions& o = scheme.options();
+  const int64_t latents = o.own.get<MlaOptions>().latents, R = *o.own.get<MlaOptions>().kv_latent;
+  std::vector<Tensor> keys, values;
+  for (int64_t i = 0; i < groups; ++i) {
+    const int64_t latent = i * latents / groups;
+    const Tensor c = kept.slice(3, latent * R, (latent + 1) * R);  // [B, 1, S, R]
+    const auto made = [&](const std::string& name) {
+      const Tensor weight = parameters_of(scheme).at(name + ".weight");
+      return c.matmul(weight.chunk(o.heads)[static_cast<size_t>(i * o.heads / groups)].t());
+    };
+    keys.push_back(at::cat({made("key"), kept.slice(3, latents * R)}, 3));
+    values.push_back(made("value"));
+  }
+  return {.heads = o.heads, .query = queries, .key = at::cat(keys, 1), .value = at::cat(values, 1), .scale = *o.scale};
+}
+
+// Trained weights whose heads of a group share their maps decode in two ways from one cache (GQLA): the latent vector
+// is key and value of all heads, or keys and values of groups are made of it. Both are what the layer computes.
+TEST(Mla, BothPathsOfGqlaReadOneCache) {
+  const at::NoGradGuard no_grad;
+  constexpr int64_t kTokens = 9;
+  const Tensor x = random_tensor({2, kTokens, 6}, 63);
+  Tensor padded = at::ones({2, kTokens}, at::kBool);
+  padded[0].slice(0, 0, 3).fill_(false);
+  padded[1].fill_(false);  // nothing to see
+  const std::vector<HeadMask> masks = {{.causal = true},
+                                       {.causal = true, .visible_keys = padded},
+                                       {},
+                                       {.causal = true, .window = 2},
+                                       {.causal = true, .alibi_slopes = at::tensor({0.5, 0.3, 0.2, 0.1}, at::kDouble)}};
+  for (const AttentionOptions& options :
+       {uneven_layer(), turned_layer("4"), linear_layer(turned_layer("4")), layer_of_latents("2", "3"),
+        linear_layer(turned_layer("4", layer_of_latents("2", "3")))}) {
+    for (const int64_t groups : {int64_t{2}, options.heads}) {
+      const Attention layer = random_attention(options);
+      share_maps(layer, groups);
+      const Scheme& scheme = layer->scheme();
+      for (const int64_t T : {int64_t{1}, int64_t{4}, kTokens}) {
+        KvCache cache(/*capacity=*/kTokens);
+        if (T < kTokens) layer->self(x.slice(1, 0, kTokens - T), {.causal = true}, &cache);
+        const Tensor decoded = layer->self(x.slice(1, kTokens - T), {.causal = true}, &cache);
+        const Tensor queries = scheme.project_queries(x.slice(1, kTokens - T), kTokens - T);
+        for (size_t i = 0; i < masks.size(); ++i) {
+          const auto merged = [&](const Posed& posed) {
+            return scheme.merge(posed, attend(posed.problem, masks[i], {}), Tensor());
+          };
+          const Tensor absorbed = merged(scheme.posed(queries, cache.contents(), Form::kFewQueries));
+          const Tensor expanded = merged({.problem = of_groups(scheme, queries, cache.contents()[0], groups)});
+          EXPECT_TRUE(same(absorbed, expanded)) << T << " queries, mask " << i;
+          if (i > 0) continue;
+          EXPECT_TRUE(same(decoded, absorbed)) << T << " queries";
+        }
+      }
+    }
+  }
+}
+
+// Without the norm of the latent vector such a layer is grouped-query attention, whose maps are products.
+TEST(Mla, HeadsOfAGroupThatShareTheirMapsAreGqa) {
+  const at::NoGradGuard no_grad;
+  for (const bool rotary : {false, true}) {
+    for (const int64_t groups : {1, 2, 4}) {
+      AttentionOptions options = with_option(linear_layer(), "kv-latent-width", "3");
+      options.head_width = 4;
+      options.projection_bias = true;
+      const int64_t turned = rotary ? 2 : 0;
+      if (rotary) options = turned_layer("2", options);
+      options = with_option(options, "content-head-width", std::to_string(4 - turned));
+      const Attention latent = random_attention(options, 1);
+      share_maps(latent, groups);
+      AttentionOptions plain = small_layer("gqa");
+      plain.head_width = 4;
+      plain.projection_bias = true;
+      plain.rotary = rotary;
+      if (rotary) plain.rotary_dimensions = turned;
+      const Attention gqa = random_attention(with_option(plain, "groups", std::to_string(groups)), 2);
+      const Parameters from = parameters_of(latent->scheme()), to = parameters_of(gqa->scheme());
+      for (const std::string end : {".weight", ".bias"}) {
+        for (const char* name : {"query", "output"}) to.at(name + end).copy_(from.at(name + end));
+        const Tensor made = from.at("latent" + end), c = made.slice(0, 0, 3), t = made.slice(0, 3);
+        std::vector<Tensor> keys, values;
+        for (int64_t i = 0; i < groups; ++i) {
+          const auto first = static_cast<size_t>(i * 4 / groups);
+          keys.push_back(from.at("key.weight").chunk(4)[first].matmul(c));
+          keys.push_back(t);
+          values.push_back(from.at("value.weight").chunk(4)[first].matmul(c));
+        }
+        to.at("key" + end).copy_(at::cat(keys));
+        to.at("value" + end).copy_(at::cat(values));
+      }
+      const Tensor x = random_tensor({2, 5, 6}, 64);
+      EXPECT_TRUE(same(latent->self(x, {.causal = true}), gqa->self(x, {.causal = true})));
+    }
+  }
 }
 
 TEST(Mla, CountsAreThoseOfThePaper) {
@@ -162,6 +303,12 @@ TEST(Mla, ImpossibleWidthsNameTheNumbersAndTheWayOut) {
   const AttentionOptions still = small_layer("mla");  // E 6, H 4, D 2
   EXPECT_THAT(refused("kv-latent-width", "0", still), HasSubstr("not 0"));
   EXPECT_THAT(refused("kv-latent-width", "7", still), AllOf(HasSubstr("at most 6"), HasSubstr("not 7")));
+  EXPECT_THAT(refused("layer-kv-latent-widths", "3,7", still),
+              AllOf(HasSubstr("layer-kv-latent-widths must be at most 6"), HasSubstr("not 7; choose a lower --layer")));
+  EXPECT_THAT(
+      refused("layer-kv-latent-widths", "3,4", with_option(still, "kv-latent-width", "5")),
+      AllOf(HasSubstr("kv-latent-width 5"), HasSubstr("largest is 4"), HasSubstr("leave --kv-latent-width out")));
+  EXPECT_EQ(*resolve(with_option(still, "layer-kv-latent-widths", "3,4")).own.get<MlaOptions>().kv_latent, 4);
   EXPECT_THAT(refused("kv-latents", "3", still),
               AllOf(HasSubstr("4 heads, 3 latent vectors"), HasSubstr("divisor of 4")));
   EXPECT_THAT(refused("kv-latents", "0", still), HasSubstr("not 0"));

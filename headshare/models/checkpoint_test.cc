@@ -162,6 +162,9 @@ TEST_F(CheckpointTest, SchemesOfLaterYearsComeBackAndAskForANewerProgram) {
                                                                            {"shared_query", "query-map", "complex", 14},
                                                                            {"mla", "rotary-head-width", "4", 14},
                                                                            {"mla", "kv-latents", "2", 15},
+                                                                           {"mla", "kv-latent-norm", "false", 15},
+                                                                           {"mla", "layer-kv-latent-widths", "3,7", 15},
+                                                                           {"gqa", "key-offset", "true", 15},
                                                                            {"skv", "shared-qk", "true", 1},
                                                                            {"skv", "kv-heads", "2", 15},
                                                                            {"skv", "skv-rotary", "counter", 15},
@@ -173,6 +176,7 @@ TEST_F(CheckpointTest, SchemesOfLaterYearsComeBackAndAskForANewerProgram) {
     options.vocabulary = 256;
     Fields list = fields(options.attention);
     set_field(list, option, value, "test");
+    if (option == "key-offset") options.attention.rotary_dimensions = 2;  // as old as version 12
     const Decoder model = small_decoder(options);
     save_model(path(), model, &bytes_);
     EXPECT_EQ(config()["format_version"], version);

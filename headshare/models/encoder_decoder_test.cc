@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "headshare/attention/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/base/options/ignored_target.h"
 #include "headshare/base/testing.h"
@@ -264,6 +265,29 @@ TEST(EncoderDecoderTest, CrossAttentionHasNoPositions) {
   }
 }
 
+// What schemes have for rotary positions alone is not for cross-attention, which has none.
+TEST(EncoderDecoderTest, CrossAttentionLeavesRotaryOptionsOut) {
+  for (const auto& [scheme, option, value] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{{"skv", "skv-rotary", "counter"},
+                                                                      {"skv", "skv-rotary", "split"},
+                                                                      {"mla", "rotary-head-width", "2"},
+                                                                      {"collaborative", "rotary-width", "4"}}) {
+    SCOPED_TRACE(scheme + " " + value);
+    const auto said = [&](AttentionOptions site) {
+      Fields all = fields(site);
+      return find_field(all, option)->value().dump();
+    };
+    EncoderDecoderOptions options = small(scheme, PositionKind::kRotary);
+    Fields list = fields(options.attention);
+    set_field(list, option, value, "a test");
+    const EncoderDecoder model = made(options);
+    const std::string with = said(options.attention), without = said(resolve({.scheme = scheme, .d_model = 16}));
+    EXPECT_NE(with, without);
+    EXPECT_EQ(said(model->decoder()->block(0)->attention->scheme().options()), with);
+    EXPECT_EQ(said(model->decoder()->block(0)->cross_attention->scheme().options()), without);
+  }
+}
+
 TEST(EncoderDecoderTest, SinusoidsInHalvesAreARearrangement) {
   EncoderDecoderOptions options = small("mha");
   options.sinusoid_order = SinusoidOrder::kHalves;
@@ -284,6 +308,11 @@ TEST(EncoderDecoderTest, RefusesWhatItHasNot) {
   EXPECT_THAT(refusal([](auto& o) { o.embedding_width = 8; }), HasSubstr("leave --embedding-width out"));
   EXPECT_THAT(refusal([](auto& o) { o.share_embeddings = true; }), HasSubstr("vocabularies have 11 and 13 tokens"));
   EXPECT_THAT(refusal([](auto& o) { o.marks.end = 13; }), HasSubstr("end-id 13 is no token of a vocabulary of 13"));
+  EXPECT_THAT(refusal([](auto& o) {
+                o.attention.scheme = "mla";
+                o.attention.own.template get<MlaOptions>().layer_kv_latents = {3, 7};
+              }),
+              HasSubstr("use --kv-latent-width instead"));
 }
 
 // Makes a tokenizer of "a", "b" and "c".

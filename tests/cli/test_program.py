@@ -124,6 +124,7 @@ def test_options_that_change_nothing_are_refused(refused, words, says):
     ("train --text x --out y --scheme lrkv --d-model 64 --heads 4 --kv-rank 17", "kv-rank must be at most 16"),
     ("train --text x --out y --scheme mla --rotary-head-width 4 --positions learned", "set --positions rotary"),
     ("train --text x --out y --scheme mla --kv-latents 3", "kv-latents must divide heads"),
+    ("train --text x --out y --scheme mla --layers 2 --layer-kv-latent-widths 4,8 --kv-latent-width 9", "leave --kv-latent-width out"),
     ("train --text x --out y --scheme skv --skv-rotary counter --positions learned", "set --positions rotary"),
     ("train --text x --out y --scheme gqa --key-offset", "set --positions rotary and --rotary-dimensions below"),
 ])  # fmt: skip

@@ -195,6 +195,10 @@ TEST(ExactModel, WhatHasNoExactFormIsRefusedWithTheReason) {
   options = small_options("mqa");
   options.attention.kv_shift = true;
   EXPECT_THAT(refusal(options, {.scheme = "mha"}), HasSubstr("(kv-shift, key-offset)"));
+  options = small_options("mqa", PositionKind::kRotary);
+  options.attention.rotary_dimensions = 2;
+  options.attention.key_offset = true;
+  EXPECT_THAT(refusal(options, {.scheme = "mha"}), HasSubstr("(kv-shift, key-offset)"));
   options = small_options("skv", PositionKind::kRotary);
   Fields list = fields(options.attention);
   set_field(list, "skv-rotary", "counter", "a test");

@@ -107,7 +107,9 @@ ConversionRecord mla_conversion() {
           .layer_sizes = LayerSizes{.errors = errors_by_width,
                                     .set =
                                         [](const std::vector<int64_t>& sizes, AttentionOptions* target) {
-                                          target->own.get<MlaOptions>().layer_kv_latents = sizes;
+                                          MlaOptions& own = target->own.get<MlaOptions>();
+                                          own.kv_latent = std::ranges::max(sizes);
+                                          own.layer_kv_latents = sizes;
                                         }},
           .prepare = prepare_latent,
           .keys_are_values = true};

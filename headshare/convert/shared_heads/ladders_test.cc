@@ -184,6 +184,31 @@ TEST(Ladders, ALatentVectorIsTheBestThereIs) {
   EXPECT_NEAR(error.scores * error.scores + error.values * error.values, tail.item<double>(), 1e-6);
 }
 
+// Both factors of a product learn alike where they are as long: the dimensions of each residual, those of a latent
+// vector and of the heads' maps of it.
+TEST(Ladders, FactorsOfAProductAreEquallyLong) {
+  const Decoder source = random_source("mha", kLearned, /*biases=*/true, /*layers=*/1);
+  const auto parameters = [&](const SharedScheme& to) {
+    NamedTensors all;
+    const Decoder model = converted(source, to).model;
+    for (const Declared& one : declared_parameters(model->attention(0)->scheme())) {
+      all[one.name] = one.tensor.detach().to(at::kDouble);
+    }
+    return all;
+  };
+  const auto expect_alike = [](const Tensor& one, const Tensor& other) {
+    EXPECT_LT(((one / other).log().abs().max().item<double>()), 1e-4);
+  };
+  const NamedTensors lrkv = parameters({"lrkv", 2});
+  for (const std::string side : {"key", "value"}) {
+    const Tensor inner = lrkv.at(side + ".weight").slice(0, 4).view({4, 2, 16});  // of 4 heads, behind the shared map
+    expect_alike(inner.square().sum(2), lrkv.at(side + "_residual").square().sum(2));
+  }
+  const NamedTensors mla = parameters({"mla", 6});
+  const auto of_heads = [&](const std::string& name) { return mla.at(name).view({4, 4, 6}).square().sum(1).mean(0); };
+  expect_alike(mla.at("latent.weight").square().sum(1), of_heads("key.weight") + of_heads("value.weight"));
+}
+
 TEST(Ladders, ASampleMakesLayersBetterWhereItIs) {
   const Tensor sample = random_ids(30, 10, 13, /*seed=*/5).clamp_max(3);  // four tokens: few directions count
   for (const SharedScheme& to :
