@@ -289,6 +289,7 @@ TEST(SharedMemoryModels, PatchesOfAnImageCanBeSharedToo) {
   const Tensor pixels = random_tensor({2, 3, 8, 8}, 7, at::kFloat);
   const Tensor scores = model->scores(pixels);
   EXPECT_TRUE(scores.isfinite().all().item<bool>());
+  EXPECT_FALSE(model_tensors(*model).contains("blocks.1.attention.scheme.value.weight"));
   zero_part(*model->attention(0), "value");
   zero_part(*model->attention(2), "value");
   EXPECT_GT(distance(model->scores(pixels), scores), 1e-3);
