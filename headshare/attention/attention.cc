@@ -56,18 +56,26 @@ Tensor AttentionImpl::attend_and_merge(const PosedAttention& asked) const {
   return scheme_->merge(asked.posed, heads, live_queries(problem, asked.mask));
 }
 
-Tensor AttentionImpl::self(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
-  if (!observer_) return attend_to_itself(x, mask, cache);
-  const Tensor output = attend_to_itself(x, mask, cache);
+Tensor AttentionImpl::self(const Tensor& x, const HeadMask& mask, KvCache* cache, Memory* lent) const {
+  if (!observer_) return attend_to_itself(x, mask, cache, lent);
+  const Tensor output = attend_to_itself(x, mask, cache, lent);
   observer_(x, mask, output);
   return output;
 }
 
-Tensor AttentionImpl::attend_to_itself(const Tensor& x, HeadMask mask, KvCache* cache) const {
+Tensor AttentionImpl::attend_to_itself(const Tensor& x, HeadMask mask, KvCache* cache, Memory* lent) const {
+  const MemoryUse use = scheme_->options().memory;
+  if (use == MemoryUse::kBorrowed) {
+    HS_CHECK(lent != nullptr && !lent->empty() && cache == nullptr,
+             "this layer reads what a layer below it remembers; run the blocks of the model, and not the layer alone");
+    const Tensor queries = scheme_->project_queries(x, /*first=*/lent->front().size(2) - x.size(1));
+    return attend_and_merge(ask(x, queries, *lent, own_mask(std::move(mask), x)));
+  }
   const int64_t first = cache == nullptr ? 0 : cache->length();
   const Tensor queries = scheme_->project_queries(x, first);
   Memory memory = scheme_->remember(x, first);
   if (cache != nullptr) memory = cache->append(memory);
+  if (use == MemoryUse::kLent && lent != nullptr) *lent = memory;
   return attend_and_merge(ask(x, queries, std::move(memory), own_mask(std::move(mask), x)));
 }
 

@@ -19,8 +19,9 @@ class AttentionImpl : public Layer {
   explicit AttentionImpl(const AttentionOptions& options);
 
   // Attends from x [B, T, E] to itself -> [B, T, E]. With a cache, x is appended to what it holds and attends to all of
-  // it; `mask.visible_keys` then covers the whole cache.
-  Tensor self(const Tensor& x, const HeadMask& mask, KvCache* cache = nullptr) const;
+  // it; `mask.visible_keys` then covers the whole cache. A layer that lends its memory leaves all of it in `lent`, and
+  // a layer that borrows reads it from there, where the last T tokens are those of x, and takes no cache.
+  Tensor self(const Tensor& x, const HeadMask& mask, KvCache* cache = nullptr, Memory* lent = nullptr) const;
 
   // Attends from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams: the memory of a sentence
   // is never copied per beam); `mask.visible_keys` is [By, S]. With a cache y is projected once, on the first call, and
@@ -40,7 +41,7 @@ class AttentionImpl : public Layer {
   void observe(Observer observer) { observer_ = std::move(observer); }
 
  private:
-  Tensor attend_to_itself(const Tensor& x, HeadMask mask, KvCache* cache) const;
+  Tensor attend_to_itself(const Tensor& x, HeadMask mask, KvCache* cache, Memory* lent) const;
   // Adds the layer's window and its ALiBi slopes.
   HeadMask own_mask(HeadMask mask, const Tensor& x) const;
   // Poses what queries of x, which the scheme projected, ask of a memory.

@@ -23,7 +23,7 @@ class Collaborative : public Scheme {
       : Scheme(options),
         query_(projection("query", R())),
         key_(key_projection("key", R())),
-        value_(projection("value", H() * D())),
+        value_(memory_projection("value", H() * D())),
         output_(output_projection()),
         rotary_width_(own().rotary_width),
         mixing_(declare("mixing", {H(), R()}, Init::normal(*own().mixing_deviation), Decay::kNo)) {}
@@ -50,7 +50,8 @@ class Collaborative : public Scheme {
   int64_t effective_norm_weights(int64_t) const override { return turned_width(); }
 
   AttentionCost own_cost() const override {
-    const int64_t parameters = 2 * E() * R() + H() * R() + 2 * E() * H() * D();
+    const int64_t values = E() * H() * D();
+    const int64_t parameters = E() * R() + H() * R() + of_memory(E() * R() + values) + values;
     return {.parameters = parameters, .effective = parameters, .cache_elements = R() + H() * D()};
   }
 

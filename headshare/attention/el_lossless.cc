@@ -45,6 +45,10 @@ namespace {
 namespace el_lossless {
 
 std::string why_not(const AttentionOptions& o) {
+  if (o.memory != MemoryUse::kOwn) {
+    return "el_lossless keeps hidden states, of which each layer would make keys and values of its own, so that layers "
+           "with --share-kv-layers would share none; choose --scheme mha, or leave --share-kv-layers out";
+  }
   if (o.qk_norm)
     return "el_lossless puts keys into queries, which --qk-norm has to norm apart; leave one of the two out";
   if (o.sinks && o.projection_bias) {

@@ -16,7 +16,7 @@ namespace {
 class ElShared : public Scheme {
  public:
   explicit ElShared(const AttentionOptions& options)
-      : Scheme(options), query_(projection("query", H() * D())), output_(output_projection()) {}
+      : Scheme(options, KeysNormed::kWhenRead), query_(projection("query", H() * D())), output_(output_projection()) {}
 
   Tensor project_queries(const Tensor& x, int64_t) const override {
     return normed_query(split_heads(query_->forward(x), H()));  // [B, H, T, D]
@@ -63,7 +63,7 @@ class ElAveraged : public Scheme {
   }
 
   AttentionCost own_cost() const override {
-    const int64_t parameters = 2 * E() * H() * D();
+    const int64_t parameters = E() * H() * D() + of_memory(E() * H() * D());
     return {.parameters = parameters, .effective = parameters, .cache_elements = H() * D() + E()};
   }
 

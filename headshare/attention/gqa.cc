@@ -16,7 +16,7 @@ Gqa::Gqa(const AttentionOptions& options, const HeadCounts& counts)
       counts_(counts),
       query_(projection("query", counts.query * D())),
       key_(key_projection("key", counts.key * D())),
-      value_(projection("value", counts.value * D())),
+      value_(memory_projection("value", counts.value * D())),
       output_(output_projection()) {
   declare_shift(counts.key, counts.value);
 }
@@ -43,7 +43,8 @@ Tensor Gqa::merge(const Posed& posed, const Tensor& heads, const Tensor& live) c
 // Heads that read the same maps are one head, whose output maps add up. Where all heads compare the same, what they do
 // between averaging and output is one map of E x E.
 AttentionCost Gqa::own_cost() const {
-  const int64_t comparisons = E() * D() * (counts_.query + counts_.key), values = E() * D() * counts_.value;
+  const int64_t comparisons = E() * D() * counts_.query + of_memory(E() * D() * counts_.key);
+  const int64_t values = of_memory(E() * D() * counts_.value);
   const int64_t parameters = comparisons + values + E() * H() * D();
   const bool one_comparison = counts_.query == 1 && counts_.key == 1 && !outputs_differ();
   const int64_t outputs = E() * D() * (outputs_differ() ? H() : distinct_heads());

@@ -20,10 +20,10 @@ namespace {
 class LowRankKeyValue : public Scheme {
  public:
   explicit LowRankKeyValue(const AttentionOptions& options)
-      : Scheme(options),
+      : Scheme(options, KeysNormed::kWhenRead),
         query_(projection("query", H() * D())),
         key_(key_projection("key", D() + H() * r())),
-        value_(projection("value", D() + H() * r())),
+        value_(memory_projection("value", D() + H() * r())),
         key_residual_(residual("key_residual")),
         value_residual_(residual("value_residual")),
         output_(output_projection()) {}
@@ -58,8 +58,8 @@ class LowRankKeyValue : public Scheme {
   }
 
   AttentionCost own_cost() const override {
-    const int64_t queries_and_output = 2 * E() * H() * D(), products = H() * r() * (E() + D());
-    const int64_t maps = E() * D() + products;
+    const int64_t queries_and_output = 2 * E() * H() * D();
+    const int64_t maps = of_memory(E() * (D() + H() * r())) + H() * r() * D();
     return {.parameters = queries_and_output + 2 * maps,
             .effective = queries_and_output + 2 * std::min(maps, H() * E() * D()),  // no more than mha's
             .cache_elements = 2 * (D() + H() * r())};
@@ -98,7 +98,7 @@ class LowRankKeyValue : public Scheme {
 
   // Returns what the value's biases add to the heads, [H, D]; undefined where they are in the values.
   Tensor offset() const {
-    if (options().sinks || !value_->bias.defined()) return {};
+    if (values_have_bias(options()) || !value_->bias.defined()) return {};
     return expanded(value_->bias.view({1, 1, 1, -1}), value_residual_).view({H(), D()});
   }
 

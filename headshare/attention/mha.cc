@@ -13,7 +13,7 @@ Mha::Mha(const AttentionOptions& options)
     : Scheme(options),
       query_(projection("query", R())),
       key_(key_projection("key", R())),
-      value_(projection("value", H() * D())),
+      value_(memory_projection("value", H() * D())),
       output_(output_projection()) {
   declare_shift(H(), H());
 }
@@ -35,7 +35,8 @@ Tensor Mha::merge(const Posed& posed, const Tensor& heads, const Tensor& live) c
 }
 
 AttentionCost Mha::own_cost() const {
-  const int64_t parameters = 2 * E() * R() + 2 * E() * H() * D();
+  const int64_t values = E() * H() * D();
+  const int64_t parameters = E() * R() + of_memory(E() * R() + values) + values;
   return {.parameters = parameters, .effective = parameters, .cache_elements = R() + H() * D()};
 }
 

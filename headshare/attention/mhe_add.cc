@@ -28,7 +28,10 @@ class MheAdd : public SingleHead {
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
     Tensor offset;  // [H, D]
-    if (!options().sinks) offset = value_->bias.defined() ? value_embedding_ + value_->bias : value_embedding_;
+    if (!options().sinks) {
+      const Tensor bias = value_offset(value_);
+      offset = bias.defined() ? value_embedding_ + bias : value_embedding_;
+    }
     return project_heads(output_, heads, offset, live, posed);
   }
 
@@ -54,10 +57,10 @@ class MheAdd : public SingleHead {
   // Tells whether one shared score matrix and a bias per (head, key) are what the heads compare.
   bool is_folded() const { return !options().rotary && !options().sinks; }
 
-  // eV is an output bias, unless a gate or a sink weighs it. eQ is absorbed by a content bias, u_h = W_K eQ_h, and eK
-  // by softmax, unless rotary positions turn these dimensions in between, or for eK a sink.
+  // eV is an output bias, unless a gate or a sink weighs it. eQ is absorbed by the layer's content bias, u_h = W_K
+  // eQ_h, and eK by softmax, unless rotary positions turn these dimensions in between, or for eK a sink.
   int64_t effective_embeddings() const {
-    const int64_t query = options().content_bias ? turned_width() : D();
+    const int64_t query = has_content_bias() ? turned_width() : D();
     const int64_t key = options().sinks ? D() : turned_width();
     const int64_t value = options().sinks || is_gated() ? D() : 0;
     return H() * (query + key + value);

@@ -36,8 +36,8 @@ class MultiHeadLatent : public Scheme {
     } else {
       query_ = projection("query", queries);
     }
-    latent_ = projection("latent", g_ * R_ + turned_width());
-    for (int64_t i = 0; own().kv_norm && i < g_; ++i) {
+    latent_ = memory_projection("latent", g_ * R_ + turned_width());
+    for (int64_t i = 0; own().kv_norm && remembers(options) && i < g_; ++i) {
       latent_norms_.push_back(latent_norm(g_ == 1 ? "latent_norm" : join_text("latent_norm_", i), R_));
     }
     key_ = from_latent("key", R_, H() * content_);
@@ -87,8 +87,9 @@ class MultiHeadLatent : public Scheme {
   AttentionCost own_cost() const override {
     const int64_t compared = H() * (content_ + turned_width()), Q = own().query_latent.value_or(0);
     const int64_t queries = Q == 0 ? E() * compared : Q * (E() + compared);
-    const int64_t made = H() * (content_ + D()), maps = E() * g_ * R_ + R_ * made;
-    const int64_t rest = E() * turned_width() + H() * D() * E(), norm = own().kv_norm ? g_ * R_ : 0;
+    const int64_t made = H() * (content_ + D()), maps = of_memory(E() * g_ * R_) + R_ * made;
+    const int64_t rest = of_memory(E() * turned_width()) + H() * D() * E();
+    const int64_t norm = own().kv_norm ? of_memory(g_ * R_) : 0;
     // Projections after a norm absorb its weights. Compressed queries, and keys and values without the norm, are no
     // more than those of full rank.
     const int64_t effective_maps = own().kv_norm ? maps : std::min(maps, E() * made);

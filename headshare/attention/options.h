@@ -23,6 +23,13 @@ const EnumNames<DropoutMaskKind>& dropout_mask_names();
 // An output gate multiplies what heads found by numbers between 0 and 1, one for each head or for each of its elements.
 enum class OutputGate { kNone, kHead, kElement };
 
+// Several layers may read what one of them remembers (docs/mathematics.md#layers-that-share-keys-and-values).
+enum class MemoryUse {
+  kOwn,       // the layer reads what it remembers, and no other layer does
+  kLent,      // layers above read it, too
+  kBorrowed,  // the layer remembers nothing and reads what a layer below lends
+};
+
 struct AttentionOptions {
   std::string scheme = "mha";              // a SchemeRecord::name
   int64_t d_model = 256;                   // E
@@ -47,6 +54,7 @@ struct AttentionOptions {
   RotaryScaling rotary_scaling = {};              // slows the rotation down
   std::optional<int64_t> rotary_dimensions = {};  // so many dimensions turn, the last of each head; default all
   bool alibi = false;                             // scores fall with distance, by a slope per head
+  MemoryUse memory = MemoryUse::kOwn;             // of each layer its own (layer_attention())
   double init_deviation = 0.02;                   // projections start from N(0, this^2)
   double output_deviation = 0.02;                 // the output projection, which GPT-2 starts smaller
 };
@@ -68,8 +76,14 @@ inline bool key_bias_matters(const AttentionOptions& options) {
   return options.rotary || options.qk_norm || options.sinks || options.kv_shift;
 }
 
+// Tells whether the layer makes keys and values, or whatever else the scheme remembers, of what it reads.
+inline bool remembers(const AttentionOptions& options) { return options.memory != MemoryUse::kBorrowed; }
+
 // Tells whether values have their bias before they are averaged. Elsewhere it is added after, because the weights of
-// the keys sum to one: not beside a sink, and shares of two tokens do not have to sum to one either.
-inline bool values_have_bias(const AttentionOptions& options) { return options.sinks || options.kv_shift; }
+// the keys sum to one: not beside a sink, and shares of two tokens do not have to sum to one either. Values that other
+// layers read, too, take their bias along.
+inline bool values_have_bias(const AttentionOptions& options) {
+  return options.sinks || options.kv_shift || options.memory != MemoryUse::kOwn;
+}
 
 }  // namespace headshare

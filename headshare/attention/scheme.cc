@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/attention/qk_norm.h"
 #include "headshare/attention/rotary.h"
 #include "headshare/attention/scheme_record.h"
@@ -10,21 +12,25 @@
 
 namespace headshare {
 
-Scheme::Scheme(AttentionOptions resolved)
+Scheme::Scheme(AttentionOptions resolved, KeysNormed keys)
     : options_(std::move(resolved)), turned_width_(options_.rotary ? rotated_width(options_) : 0) {
-  if (options_.qk_norm) {
-    query_norm_ = register_module("query_norm", make_norm(NormKind::kRms, compared_width(options_), kQkNormEpsilon));
-    key_norm_ = register_module("key_norm", make_norm(NormKind::kRms, compared_width(options_), kQkNormEpsilon));
-  }
+  const auto norm = [&](const char* name) {
+    return register_module(name, make_norm(NormKind::kRms, compared_width(options_), kQkNormEpsilon));
+  };
+  if (options_.qk_norm) query_norm_ = norm("query_norm");
+  if (options_.qk_norm && (remembers(options_) || keys == KeysNormed::kWhenRead)) key_norm_ = norm("key_norm");
   if (is_gated()) gate_ = projection("gate", options_.gate == OutputGate::kHead ? H() : H() * D());
   if (options_.sinks) sinks_ = declare("sinks", {H()}, Init::constant(0), Decay::kNo);
-  if (options_.content_bias) content_bias_ = declare("content_bias", {H(), E()}, Init::constant(0), Decay::kNo);
+  if (options_.content_bias && remembers(options_)) {
+    content_bias_ = declare("content_bias", {H(), E()}, Init::constant(0), Decay::kNo);
+  }
 }
 
 Memory Scheme::remember(const Tensor& y, int64_t first) const {
+  HS_CHECK(remembers(options_), "this layer reads what a layer below it remembers and makes no keys and values itself");
   Memory memory = project_memory(y, first);
   // The content bias is c_h[j] = y_j . u_h: H values per token, kept as one more part [B, H, S, 1].
-  if (content_bias_.defined()) memory.push_back(y.matmul(content_bias_.t()).transpose(1, 2).unsqueeze(3));
+  if (has_content_bias()) memory.push_back(y.matmul(content_bias_.t()).transpose(1, 2).unsqueeze(3));
   return memory;
 }
 
@@ -37,7 +43,7 @@ Posed Scheme::posed(const Tensor& queries, Memory memory, const Tensor& visible_
 
 Posed Scheme::posed(const Tensor& queries, Memory memory, Form form, const Tensor& visible_keys) const {
   Tensor bias;
-  if (content_bias_.defined()) {
+  if (options_.content_bias) {
     bias = memory.back().squeeze(3);  // [B, H, S]
     memory.pop_back();
   }
@@ -74,7 +80,7 @@ Tensor Scheme::gate(const Tensor& x) const { return is_gated() ? gate_->forward(
 
 AttentionCost Scheme::cost() const {
   AttentionCost total = own_cost();
-  if (content_bias_.defined()) {
+  if (has_content_bias()) {
     total.parameters += H() * E();
     total.effective += H() * E();
     total.cache_elements += H();
@@ -90,9 +96,12 @@ AttentionCost Scheme::cost() const {
   }
   if (options_.qk_norm) {
     const int64_t width = compared_width(options_);
-    total.parameters += 2 * width;
-    total.effective += effective_norm_weights(width);
+    const int64_t effective = effective_norm_weights(width);
+    const bool both = key_norm_ != nullptr;
+    total.parameters += both ? 2 * width : width;
+    total.effective += both ? effective : effective - std::min(turned_width_, effective);
   }
+  if (!remembers(options_)) total.cache_elements = 0;
   for (const Declared& one : declared_parameters(*this)) {
     if (one.name.ends_with(".bias")) total.biases += one.tensor.numel();
   }
@@ -104,7 +113,12 @@ Linear Scheme::projection(const std::string& name, int64_t out) {
       name, Linear(E(), out, options_.projection_bias ? Bias::kYes : Bias::kNo, Init::normal(options_.init_deviation)));
 }
 
+Linear Scheme::memory_projection(const std::string& name, int64_t out) {
+  return remembers(options_) ? projection(name, out) : Linear(nullptr);
+}
+
 Linear Scheme::key_projection(const std::string& name, int64_t out) {
+  if (!remembers(options_)) return nullptr;
   const Bias present = key_bias_matters(options_) ? Bias::kYes : Bias::kInert;
   const Bias bias = options_.projection_bias ? present : Bias::kNo;
   return register_module(name, Linear(E(), out, bias, Init::normal(options_.init_deviation)));

@@ -35,14 +35,20 @@ struct Posed {
   Tensor gate = {};  // Scheme::gate() of what the queries are projected from
 };
 
+// The norm of qk_norm acts on keys before a cache stores them, or on keys that are made of the memory each time.
+enum class KeysNormed { kBeforeKept, kWhenRead };
+
+// A layer that borrows its memory (AttentionOptions::memory) has none of the parameters that remember() alone reads:
+// the pointers to these are null. It has those that acting on the memory takes.
 class Scheme : public Layer {
  public:
-  explicit Scheme(AttentionOptions resolved);
+  explicit Scheme(AttentionOptions resolved, KeysNormed keys = KeysNormed::kBeforeKept);
 
   // Projects x [B, T, E], whose first token stands at position `first`, to queries [B, Hq, T, Dk].
   virtual Tensor project_queries(const Tensor& x, int64_t first) const = 0;
 
-  // Returns what a cache stores of y [B, S, E]: tensors [B, heads, S, width].
+  // Returns what a cache stores of y [B, S, E]: tensors [B, heads, S, width]. Throws Error where the memory is
+  // borrowed.
   Memory remember(const Tensor& y, int64_t first) const;
 
   // Returns the form for T queries against S keys. It depends on nothing else, so that a model computes the same bits
@@ -72,7 +78,7 @@ class Scheme : public Layer {
   virtual Memory project_memory(const Tensor& y, int64_t first) const = 0;
   // Keys and values may be the same part of the memory, or slices of it: nothing is copied for the core.
   virtual HeadProblem pose(const Tensor& queries, const Memory& memory, Form form) const = 0;
-  virtual AttentionCost own_cost() const = 0;  // biases and content bias left out
+  virtual AttentionCost own_cost() const = 0;  // biases and content bias left out; the cache as if it were the layer's
 
   int64_t E() const { return options_.d_model; }
   int64_t H() const { return options_.heads; }
@@ -81,6 +87,8 @@ class Scheme : public Layer {
   // Tells whether heads differ: a content bias, ALiBi or sinks set them apart even where one query and key serve all of
   // them.
   bool heads_differ() const { return options_.content_bias || options_.alibi || options_.sinks; }
+  // Tells whether a content bias is a parameter of this layer.
+  bool has_content_bias() const { return content_bias_.defined(); }
   bool is_gated() const { return options_.gate != OutputGate::kNone; }
   // Tells whether what is merged differs: gates set heads apart that found the same.
   bool outputs_differ() const { return heads_differ() || is_gated(); }
@@ -89,8 +97,12 @@ class Scheme : public Layer {
   Linear projection(const std::string& name, int64_t out);
   // Returns the output projection O, H Dv -> E.
   Linear output_projection();
-  // Returns a key projection. Its bias is inert unless keys are rotated: the projection then keeps it unused.
+  // Returns a projection that project_memory() alone reads; null where the memory is borrowed.
+  Linear memory_projection(const std::string& name, int64_t out);
+  // Returns such a projection of keys. Its bias is inert unless keys are rotated: the projection then keeps it unused.
   Linear key_projection(const std::string& name, int64_t out);
+  // Returns so many parameters of what project_memory() alone reads; 0 where the memory is borrowed.
+  int64_t of_memory(int64_t parameters) const { return remembers(options_) ? parameters : 0; }
 
   // Splits x [B, T, heads * width] -> [B, heads, T, width].
   static Tensor split_heads(const Tensor& x, int64_t heads);
@@ -101,7 +113,7 @@ class Scheme : public Layer {
   Tensor normed_query(const Tensor& x) const;
   Tensor normed_key(const Tensor& x) const;
   // Counts the weights of the two norms that nothing else can absorb; `width` is that of one norm. Where nothing turns,
-  // scores know only the product of the two.
+  // scores know only the product of the two, so that the key's count for what turns.
   virtual int64_t effective_norm_weights(int64_t width) const { return width + turned_width_; }
 
   // Rotates when the options say so: the last dimensions of each vector, as many as turned_width() says.

@@ -39,7 +39,7 @@ class Sha : public SingleHead {
   }
 
   AttentionCost own_cost() const override {
-    const int64_t folded = 4 * E() * D();
+    const int64_t folded = 2 * E() * D() + of_memory(2 * E() * D());
     return {.parameters = shared_parameters(),
             .effective = outputs_differ() ? shared_parameters() : folded,
             .cache_elements = 2 * D()};

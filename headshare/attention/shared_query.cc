@@ -23,7 +23,7 @@ class SharedQuery : public Scheme {
   explicit SharedQuery(const AttentionOptions& options) : Scheme(options), query_(projection("query", query_width())) {
     declare_map();
     key_ = key_projection("key", D());
-    value_ = projection("value", D());
+    value_ = memory_projection("value", D());
     output_ = output_projection();
     declare_shift(1, 1);
   }
@@ -56,7 +56,7 @@ class SharedQuery : public Scheme {
   }
 
   AttentionCost own_cost() const override {
-    const int64_t C = query_width(), shared = 2 * E() * D() + E() * H() * D();
+    const int64_t C = query_width(), shared = of_memory(2 * E() * D()) + E() * H() * D();
     int64_t map = map_.defined() ? map_.numel() : 0;
     if (inner_) map += inner_->weight.numel();
     return {.parameters = shared + E() * C + map,
@@ -131,7 +131,7 @@ class SharedQuery : public Scheme {
   int64_t effective_queries(int64_t all) const {
     switch (own().map) {
       case QueryMap::kBias:  // a content bias absorbs what does not turn
-        return E() * D() + H() * (options().content_bias ? turned_width() : D());
+        return E() * D() + H() * (has_content_bias() ? turned_width() : D());
       case QueryMap::kLowRank:
         return std::min(all, E() * D() + H() * D() * D());
       case QueryMap::kFull:

@@ -13,7 +13,7 @@ class SingleHead : public Scheme {
       : Scheme(options),
         query_(projection("query", D())),
         key_(key_projection("key", D())),
-        value_(projection("value", D())),
+        value_(memory_projection("value", D())),
         output_(output_projection()) {}
 
  protected:
@@ -22,7 +22,7 @@ class SingleHead : public Scheme {
     return {normed_key(split_heads(key_->forward(y), 1)), split_heads(values_of(value_, y), 1)};
   }
 
-  int64_t shared_parameters() const { return 3 * E() * D() + E() * H() * D(); }
+  int64_t shared_parameters() const { return E() * D() + of_memory(2 * E() * D()) + E() * H() * D(); }
 
   // Returns a parameter [H, D], one embedding a head.
   Tensor head_embedding(const std::string& name, Role role) {

@@ -30,11 +30,12 @@ const SkvOptions& skv_options(const AttentionOptions& options) { return options.
 class SharedKeyValue : public Scheme {
  public:
   explicit SharedKeyValue(const AttentionOptions& options)
-      : Scheme(options),
+      : Scheme(options,
+               skv_options(options).rotary == SkvRotary::kKey ? KeysNormed::kWhenRead : KeysNormed::kBeforeKept),
         query_(projection("query", H() * D())),
-        key_value_(projection("key_value", g() * D())),
+        key_value_(memory_projection("key_value", g() * D())),
         output_(output_projection()) {
-    if (rotary() == SkvRotary::kSplit) turned_key_ = projection("turned_key", turned_width());
+    if (rotary() == SkvRotary::kSplit) turned_key_ = memory_projection("turned_key", turned_width());
   }
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
@@ -70,8 +71,8 @@ class SharedKeyValue : public Scheme {
   }
 
   AttentionCost own_cost() const override {
-    const int64_t turned = turned_key_.is_empty() ? 0 : turned_width();
-    const int64_t parameters = 2 * E() * H() * D() + E() * (g() * D() + turned);
+    const int64_t turned = rotary() == SkvRotary::kSplit ? turned_width() : 0;
+    const int64_t parameters = 2 * E() * H() * D() + of_memory(E() * (g() * D() + turned));
     return {.parameters = parameters, .effective = parameters, .cache_elements = g() * D() + turned};
   }
 
@@ -194,6 +195,10 @@ std::string why_not(const AttentionOptions& o) {
   if (own.shared_qk && own.kv_heads) {
     return "kv-heads is about maps that are key and value, and --shared-qk shares queries and keys instead; leave one "
            "of the two out";
+  }
+  if (own.shared_qk && o.memory != MemoryUse::kOwn) {
+    return "--shared-qk shares a layer's queries and keys, and layers with --share-kv-layers have no keys of their "
+           "own; leave one of the two out";
   }
   if (own.rotary == SkvRotary::kKey) return "";
   if (own.shared_qk) {

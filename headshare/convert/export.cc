@@ -42,6 +42,7 @@ std::string fold_text(const ExportPlan& plan, const ModelOptions& model) {
 }  // namespace
 
 ExportPlan plan_export(const ForeignFormat& format, const std::string& form, const ModelOptions& model) {
+  refuse_shared_memory(model.common(), join_text("the format ", format.name, " has no place for"));
   const std::string as_it_is = format.why_not_write(model, form);
   if (as_it_is.empty()) return {.format = &format, .form = form, .options = model};
   std::string reason;

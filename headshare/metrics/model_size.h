@@ -14,7 +14,8 @@ struct ModelSize {
   int64_t total_parameters = 0;                // everything stored, biases and inert parameters included
   int64_t embedding_parameters = 0;            // of the token embedding, special tokens' included
   int64_t feed_forward_width = 0;              // hidden units of one block's feed-forward part
-  int64_t cache_elements_per_token = 0;        // one attention sub-layer; the mean, where layers differ
+  int64_t cache_elements_per_token = 0;        // one cache, of a layer or of layers that share it; the mean, where
+                                               // caches differ
   int64_t cache_bytes_per_token = 0;           // the whole model, float32
   int64_t source_cache_bytes_per_token = 0;    // of an encoder-decoder, for each token of the source
 

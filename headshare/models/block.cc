@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/ops/made_again.h"
 #include "headshare/ops/precision.h"
@@ -29,15 +31,19 @@ BlockImpl::BlockImpl(const TransformerOptions& o, std::optional<AttentionOptions
 }
 
 // Each projection that reads x would convert it for itself where products are bfloat16. A norm before a sub-layer is
-// computed again for the gradient: it costs little, and would be kept as long as x.
+// computed again for the gradient: it costs little, and would be kept as long as x. A scheme may remember what it read,
+// as it is: other layers that read this memory need it before the gradient does.
 template <class SubLayer>
-Tensor BlockImpl::of_normed(const Norm& norm, const Tensor& x, const SubLayer& sub_layer) const {
+Tensor BlockImpl::of_normed(const Norm& norm, const Tensor& x, const SubLayer& sub_layer, const Memory* lent) const {
   const at::ScalarType type = product_type(x);
   if (norms_ == NormPlacement::kAfter || norm == nullptr) return sub_layer(x.to(type));
   const auto read_of = [norm, type](const Tensor& from) { return norm->forward(from).to(type); };
   const Tensor read = read_of(x);
+  const Tensor result = sub_layer(read);
+  const auto is_read = [&](const Tensor& part) { return part.is_alias_of(read); };
+  if (lent != nullptr && std::any_of(lent->begin(), lent->end(), is_read)) return result;
   return made_again(
-      read, [read_of, kept = x.detach()] { return read_of(kept); }, sub_layer(read));
+      read, [read_of, kept = x.detach()] { return read_of(kept); }, result);
 }
 
 Tensor BlockImpl::residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const {
@@ -45,8 +51,9 @@ Tensor BlockImpl::residual(const Tensor& x, const Tensor& change, const Norm& no
   return norms_ == NormPlacement::kAfter ? norm->forward(sum) : sum;
 }
 
-Tensor BlockImpl::attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
-  return of_normed(attention_norm_, x, [&](const Tensor& normed) { return attention->self(normed, mask, cache); });
+Tensor BlockImpl::attended(const Tensor& x, const HeadMask& mask, KvCache* cache, Memory* lent) const {
+  return of_normed(
+      attention_norm_, x, [&](const Tensor& normed) { return attention->self(normed, mask, cache, lent); }, lent);
 }
 
 Tensor BlockImpl::with_cross(const Tensor& x, const CrossInput& cross) const {
@@ -62,19 +69,20 @@ Tensor BlockImpl::with_feed_forward(const Tensor& x) const {
   return residual(x, change, feed_forward_norm_, *feed_forward_residual_);
 }
 
-Tensor BlockImpl::forward(const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossInput* cross) const {
+Tensor BlockImpl::forward(const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossInput* cross,
+                          Memory* lent) const {
   HS_CHECK((cross == nullptr) == cross_attention.is_empty(),
            "a block reads another sequence exactly where it has cross-attention");
-  Tensor y = residual(x, attended(x, mask, cache), attention_norm_, *attention_residual_);
+  Tensor y = residual(x, attended(x, mask, cache, lent), attention_norm_, *attention_residual_);
   if (cross != nullptr) y = with_cross(y, *cross);
   return with_feed_forward(y);
 }
 
-Tensor BlockImpl::forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const {
+Tensor BlockImpl::forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask, Memory* lent) const {
   HS_CHECK(cross_attention.is_empty(), "only a block without cross-attention answers at some places alone");
   const auto at_places = [&](const Tensor& all) { return all.flatten(0, 1).index_select(0, places); };
-  const Tensor y =
-      residual(at_places(x), at_places(attended(x, mask, /*cache=*/nullptr)), attention_norm_, *attention_residual_);
+  const Tensor y = residual(at_places(x), at_places(attended(x, mask, /*cache=*/nullptr, lent)), attention_norm_,
+                            *attention_residual_);
   return with_feed_forward(y);
 }
 

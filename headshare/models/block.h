@@ -35,22 +35,23 @@ class BlockImpl : public Layer {
   BlockImpl(const TransformerOptions& resolved, std::optional<AttentionOptions> cross = {});
 
   // Runs the block: [B, T, E] -> [B, T, E]. Throws Error when `cross` is given and the block has no cross-attention, or
-  // the reverse.
-  Tensor forward(const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossInput* cross = nullptr) const;
+  // the reverse. `lent` is that of AttentionImpl::self().
+  Tensor forward(const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossInput* cross = nullptr,
+                 Memory* lent = nullptr) const;
 
   // Gives the result of forward() at some positions only, `places` int64 [N] among the B T: [B, T, E] -> [N, E].
   // Everything that follows attention is computed for these alone. Throws Error for a block with cross-attention.
-  Tensor forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const;
+  Tensor forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask, Memory* lent = nullptr) const;
 
   Attention attention;
   Attention cross_attention{nullptr};  // empty in a block without cross-attention
 
  private:
-  Tensor attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const;
+  Tensor attended(const Tensor& x, const HeadMask& mask, KvCache* cache, Memory* lent) const;
   Tensor with_cross(const Tensor& x, const CrossInput& cross) const;
   Tensor with_feed_forward(const Tensor& x) const;
   template <class SubLayer>
-  Tensor of_normed(const Norm& norm, const Tensor& x, const SubLayer& sub_layer) const;
+  Tensor of_normed(const Norm& norm, const Tensor& x, const SubLayer& sub_layer, const Memory* lent = nullptr) const;
   // Adds `change` to the residual stream: x + dropout(change), normed where norms stand after.
   Tensor residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const;
 

@@ -7,7 +7,7 @@ namespace headshare {
 
 BlockStackImpl::BlockStackImpl(const TransformerOptions& o, std::shared_ptr<DropoutClock> clock,
                                std::optional<AttentionOptions> cross)
-    : clock_(std::move(clock)), depth_(static_cast<size_t>(o.layers)) {
+    : clock_(std::move(clock)), depth_(static_cast<size_t>(o.layers)), group_(static_cast<size_t>(o.share_kv_layers)) {
   for (int64_t i = 0; i < own_layers(o); ++i) {
     TransformerOptions one = o;
     one.attention = layer_attention(o, i);
@@ -22,45 +22,62 @@ Tensor BlockStackImpl::Placed::run(const std::function<Tensor(const Block&)>& pi
   return piece(block);
 }
 
-BlockStackImpl::Placed BlockStackImpl::at_depth(size_t depth) const {
-  return {.block = blocks_[depth * blocks_.size() / depth_], .clock = clock_, .path = join_text(path(), ".", depth)};
-}
-
-Tensor BlockStackImpl::one(size_t depth, const Tensor& x, const HeadMask& mask, KvCache* cache,
-                           const CrossMemory* cross) const {
-  if (cross == nullptr) {
-    const auto piece = [placed = at_depth(depth), mask, cache](const Tensor& in) {
-      return placed.run([&](const Block& block) { return block->forward(in, mask, cache); });
-    };
-    return recomputes() && cache == nullptr ? recomputed(piece, x) : piece(x);
+Tensor BlockStackImpl::Group::run(Tensor x, const CrossMemory* cross) const {
+  Memory lent;
+  for (const Placed& one : blocks) {
+    KvCache* const filled = &one == &blocks.front() ? cache : nullptr;
+    x = one.run([&](const Block& block) {
+      if (places.defined() && &one == &blocks.back()) return block->forward_at(places, x, mask, &lent);
+      if (cross == nullptr) return block->forward(x, mask, filled, /*cross=*/nullptr, &lent);
+      const CrossInput input{.memory = cross->memory,
+                             .visible_keys = cross->visible_keys,
+                             .cache = cross->caches == nullptr ? nullptr : &cross->caches->at(one.depth)};
+      return block->forward(x, mask, filled, &input, &lent);
+    });
   }
-  KvCache* const kept = cross->caches == nullptr ? nullptr : &cross->caches->at(depth);
-  const auto piece = [placed = at_depth(depth), mask, cache, kept, visible = cross->visible_keys](
-                         const Tensor& in, const Tensor& memory) {
-    const CrossInput input{.memory = memory, .visible_keys = visible, .cache = kept};
-    return placed.run([&](const Block& block) { return block->forward(in, mask, cache, &input); });
-  };
-  return recomputes() && cache == nullptr ? recomputed(piece, x, cross->memory) : piece(x, cross->memory);
+  return x;
 }
 
-Tensor BlockStackImpl::some(size_t count, Tensor x, const HeadMask& mask, std::vector<KvCache>* caches,
-                            const CrossMemory* cross) const {
-  for (size_t i = 0; i < count; ++i) x = one(i, x, mask, caches == nullptr ? nullptr : &caches->at(i), cross);
-  return x;
+BlockStackImpl::Placed BlockStackImpl::at_depth(size_t depth) const {
+  return {.block = blocks_[depth * blocks_.size() / depth_],
+          .clock = clock_,
+          .path = join_text(path(), ".", depth),
+          .depth = depth};
+}
+
+BlockStackImpl::Group BlockStackImpl::group(size_t index, const HeadMask& mask, KvCache* cache, Tensor places) const {
+  Group made{.blocks = {}, .mask = mask, .cache = cache, .places = std::move(places)};
+  for (size_t i = 0; i < group_; ++i) made.blocks.push_back(at_depth(index * group_ + i));
+  return made;
+}
+
+Tensor BlockStackImpl::through(const Group& group, const Tensor& x, const CrossMemory* cross) const {
+  if (!recomputes() || group.cache != nullptr) return group.run(x, cross);
+  if (cross == nullptr) {
+    return recomputed([group](const Tensor& in) { return group.run(in, /*cross=*/nullptr); }, x);
+  }
+  const auto piece = [group, visible = cross->visible_keys, caches = cross->caches](const Tensor& in,
+                                                                                    const Tensor& memory) {
+    const CrossMemory read{.memory = memory, .visible_keys = visible, .caches = caches};
+    return group.run(in, &read);
+  };
+  return recomputed(piece, x, cross->memory);
 }
 
 Tensor BlockStackImpl::forward(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches,
                                const CrossMemory* cross) const {
-  return some(depth_, std::move(x), mask, caches, cross);
+  for (size_t i = 0; i < groups(); ++i) {
+    x = through(group(i, mask, caches == nullptr ? nullptr : &caches->at(i)), x, cross);
+  }
+  return x;
 }
 
 Tensor BlockStackImpl::forward_at(const Tensor& places, Tensor x, const HeadMask& mask) const {
-  const size_t last = depth_ - 1;
-  x = some(last, std::move(x), mask, /*caches=*/nullptr, /*cross=*/nullptr);
-  const auto piece = [placed = at_depth(last), places, mask](const Tensor& in) {
-    return placed.run([&](const Block& block) { return block->forward_at(places, in, mask); });
-  };
-  return recomputes() ? recomputed(piece, x) : piece(x);
+  for (size_t i = 0; i < groups(); ++i) {
+    const bool last = i + 1 == groups();
+    x = through(group(i, mask, /*cache=*/nullptr, last ? places : Tensor()), x, /*cross=*/nullptr);
+  }
+  return x;
 }
 
 }  // namespace headshare

@@ -19,7 +19,8 @@ struct CrossMemory {
 };
 
 // A BlockStack declares its blocks as "0", "1", ... Layers that share their parameters are one block, applied at
-// several depths.
+// several depths. Layers that share their keys and values (TransformerOptions::share_kv_layers) are a group of blocks,
+// which fills one cache.
 class BlockStackImpl : public Layer {
  public:
   // `clock` is the model's. `cross` are the resolved options of the blocks' cross-attention; without them they have
@@ -32,12 +33,14 @@ class BlockStackImpl : public Layer {
   const Block& block(size_t layer) const { return blocks_.at(layer); }
   size_t layers() const { return blocks_.size(); }
   size_t depth() const { return depth_; }
+  size_t groups() const { return depth_ / group_; }
 
-  // With recomputation blocks keep only their inputs and run again in the backward pass.
+  // With recomputation groups keep only their inputs and run again in the backward pass, so that what the blocks of a
+  // group share is computed once for all of them.
   void set_recompute(bool on) { recompute_ = on; }
 
-  // Runs all blocks: [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each depth; `cross` is given where the
-  // blocks have cross-attention.
+  // Runs all blocks: [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each of groups(); `cross` is given
+  // where the blocks have cross-attention.
   Tensor forward(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches,
                  const CrossMemory* cross = nullptr) const;
 
@@ -53,19 +56,28 @@ class BlockStackImpl : public Layer {
     Block block;
     std::shared_ptr<DropoutClock> clock;
     std::string path;  // the block's path if every depth had its own
+    size_t depth;
 
     Tensor run(const std::function<Tensor(const Block&)>& piece) const;
   };
+  // The blocks of a Group read one memory, which the first of them makes.
+  struct Group {
+    std::vector<Placed> blocks;
+    HeadMask mask;
+    KvCache* cache;
+    Tensor places;  // where defined, the last block answers there alone: [B, T, E] -> [N, E]
+
+    Tensor run(Tensor x, const CrossMemory* cross) const;
+  };
   Placed at_depth(size_t depth) const;
-  Tensor one(size_t depth, const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossMemory* cross) const;
-  Tensor some(size_t count, Tensor x, const HeadMask& mask, std::vector<KvCache>* caches,
-              const CrossMemory* cross) const;
+  Group group(size_t index, const HeadMask& mask, KvCache* cache, Tensor places = {}) const;
+  Tensor through(const Group& group, const Tensor& x, const CrossMemory* cross) const;
   bool recomputes() const { return recompute_ && is_training(); }
 
   bool recompute_ = false;
   std::shared_ptr<DropoutClock> clock_;
   std::vector<Block> blocks_;
-  size_t depth_;
+  size_t depth_, group_;  // group_ blocks are a group
 };
 TORCH_MODULE(BlockStack);
 

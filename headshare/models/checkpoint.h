@@ -29,7 +29,7 @@ namespace headshare {
 // skv, and keys and values that meet those of the token before. Models are written as the first version that has what
 // they need, which older programs read. Options (FieldOptions::since), schemes (SchemeRecord::since) and kinds of
 // models (ModelKind::since) say which version brought them.
-inline constexpr int64_t kModelFormatVersion = 15;
+inline constexpr int64_t kModelFormatVersion = 16;
 inline constexpr int64_t kSiluFormatVersion = 9;
 inline constexpr int64_t kModernBertFormatVersion = 12;
 

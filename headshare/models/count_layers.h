@@ -4,7 +4,8 @@
 
 #include <limits>
 #include <map>
-#include <utility>
+#include <optional>
+#include <tuple>
 
 #include "headshare/attention/mla.h"
 #include "headshare/attention/scheme.h"
@@ -33,6 +34,7 @@ LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
   const DeclareOn meta(at::kMeta);
   one_block.layers = 1;
   one_block.layer_groups.reset();
+  one_block.share_kv_layers = 1;
   one_block.attention = attention;
   one_block.layer_key_widths.clear();
   if (one_block.norms == NormPlacement::kBeforeExceptFirst) one_block.norms = NormPlacement::kBefore;
@@ -44,15 +46,15 @@ LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
   return count;
 }
 
-// Layers differ in these widths, of collaborative attention and of mla.
-using LayerWidths = std::pair<std::optional<int64_t>, std::optional<int64_t>>;
-inline LayerWidths layer_widths(const AttentionOptions& layer) {
-  return {layer.key_width, layer.own.get<MlaOptions>().kv_latent};
+// Layers differ in these widths, of collaborative attention and of mla, and in whose memory they read.
+using LayerDifferences = std::tuple<std::optional<int64_t>, std::optional<int64_t>, MemoryUse>;
+inline LayerDifferences layer_differences(const AttentionOptions& layer) {
+  return {layer.key_width, layer.own.get<MlaOptions>().kv_latent, layer.memory};
 }
 
-// Counts the parameters and the cache of a model. Layers are alike except for their widths: one of each width is made
-// and counted as often as the width occurs. Layers that share their parameters count once, and each fills a cache of
-// its own.
+// Counts the parameters and the cache of a model. Layers are alike except for these differences: one of each sort is
+// made and counted as often as it occurs. Layers that share their parameters count once, and each fills a cache of its
+// own.
 template <class Model, class Options>
 ModelSize count_layers(const Options& options) {
   const int64_t layers = own_layers(options);
@@ -61,15 +63,15 @@ ModelSize count_layers(const Options& options) {
     AttentionOptions attention;
     int64_t number = 0;
   };
-  std::map<LayerWidths, Alike> alike;  // layers with parameters of their own
+  std::map<LayerDifferences, Alike> alike;  // layers with parameters of their own
   for (int64_t layer = 0; layer < layers; ++layer) {
     const AttentionOptions attention = layer_attention(options, layer);
-    Alike& one = alike[layer_widths(attention)];
+    Alike& one = alike[layer_differences(attention)];
     if (one.number++ == 0) one.attention = attention;
   }
   ModelSize size;
   int64_t elements = 0;
-  for (const auto& [widths, layer] : alike) {
+  for (const auto& [differences, layer] : alike) {
     const int64_t number = layer.number;
     const LayerCount one = count_layer<Model>(options, layer.attention);
     if (size.total_parameters == 0) size.total_parameters = one.rest;
@@ -84,7 +86,7 @@ ModelSize count_layers(const Options& options) {
   }
   size.total_parameters -= missing_in_first_layer(options);
   size.feed_forward_width = *options.feed_forward_width;
-  size.cache_elements_per_token = elements / layers;
+  size.cache_elements_per_token = elements / (layers / options.share_kv_layers);
   size.cache_bytes_per_token = elements * depths * kBytesOfFloat;
   return size;
 }

@@ -91,7 +91,7 @@ Tensor DecoderImpl::token_losses(const Tensor& ids, const Tensor& targets) const
 
 DecodingState DecoderImpl::new_state(int64_t capacity) const {
   DecodingState state;
-  for (size_t i = 0; i < depth(); ++i) state.caches.emplace_back(capacity);
+  for (size_t i = 0; i < caches(); ++i) state.caches.emplace_back(capacity);
   return state;
 }
 

@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-// Decoding keeps a DecodingState between steps: one cache for each depth.
+// Decoding keeps a DecodingState between steps, with as many caches as the model fills.
 struct DecodingState {
   std::vector<KvCache> caches;
 

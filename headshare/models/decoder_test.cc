@@ -26,10 +26,14 @@ enum class Parts {
   kUsual,
   kModern,  // RMS norms, a gated feed-forward part, and normed queries and keys where the scheme can
   kAlbert,  // layers that share their parameters, a factorised embedding
+  kShared,  // layers that share their keys and values
 };
 
 std::string parts_name(Parts parts) {
-  return parts == Parts::kUsual ? "" : parts == Parts::kModern ? "_modern" : "_albert";
+  return parts == Parts::kUsual    ? ""
+         : parts == Parts::kModern ? "_modern"
+         : parts == Parts::kAlbert ? "_albert"
+                                   : "_shared";
 }
 
 struct Case {
@@ -50,6 +54,9 @@ std::vector<Case> all_cases() {
       all.push_back({scheme, rotary ? PositionKind::kRotary : PositionKind::kLearned, parts});
     }
     all.push_back({scheme, PositionKind::kSinusoidal, Parts::kAlbert});
+    if (!is_trained(scheme)) continue;
+    all.push_back({scheme, rotary ? PositionKind::kRotary : PositionKind::kAlibi, Parts::kShared});
+    all.push_back({scheme, PositionKind::kLearned, Parts::kShared});
   }
   return all;
 }
@@ -69,6 +76,10 @@ class DecoderCase : public testing::TestWithParam<Case> {
     if (GetParam().parts == Parts::kAlbert) {
       options.layer_groups = 1;
       options.embedding_width = 6;
+    }
+    if (GetParam().parts == Parts::kShared) {
+      options.layers = 4;
+      options.share_kv_layers = 2;
     }
     options.attention.projection_bias = true;
     options.attention.content_bias = true;
@@ -111,7 +122,7 @@ TEST_P(DecoderCase, MeasureCountsWhatIsThere) {
   for (const bool tied : {true, false}) {
     DecoderOptions wanted = options();
     wanted.tie_embeddings = tied;
-    wanted.layers = 3;
+    wanted.layers = 6;
     expect_counted(small_decoder(wanted));
   }
 }

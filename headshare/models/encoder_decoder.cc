@@ -142,8 +142,8 @@ Tensor EncoderDecoderImpl::token_losses(const PaddedIds& source, const Tensor& i
 
 TranslationState EncoderDecoderImpl::new_state(int64_t capacity) const {
   TranslationState state;
+  for (size_t i = 0; i < decoder_->groups(); ++i) state.own.emplace_back(capacity);
   for (size_t i = 0; i < decoder_->depth(); ++i) {
-    state.own.emplace_back(capacity);
     state.cross.emplace_back(/*capacity=*/0);  // takes what the first call stores
   }
   return state;

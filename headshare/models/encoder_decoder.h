@@ -23,8 +23,9 @@ struct EncodedSource {
   Tensor visible = {};  // as PaddedIds has it
 };
 
-// Decoding keeps a TranslationState between steps, one cache for each depth. The caches of cross-attention hold each
-// sentence once, however many rows (beams) there are of it.
+// Decoding keeps a TranslationState between steps: `own` caches, one for each depth or for each group of layers that
+// share keys and values, and one of cross-attention for each depth. The latter hold each sentence once, however many
+// rows (beams) there are of it.
 struct TranslationState {
   std::vector<KvCache> own, cross;
 

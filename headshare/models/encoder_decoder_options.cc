@@ -53,6 +53,7 @@ void take_common(const EncoderDecoderOptions& o, AttentionOptions* site) {
   site->heads = o.attention.heads;
   site->rotary = o.positions == PositionKind::kRotary;
   site->alibi = o.positions == PositionKind::kAlibi;
+  site->memory = o.share_kv_layers == 1 ? MemoryUse::kOwn : MemoryUse::kLent;
   site->rotary_base = o.attention.rotary_base;
   site->rotary_scaling = o.attention.rotary_scaling;
   site->rotary_dimensions = o.attention.rotary_dimensions;
@@ -84,6 +85,7 @@ void resolve_sites(EncoderDecoderOptions* o) {
   AttentionOptions& cross = o->sites->cross;
   take_common(*o, &cross);
   take_positions_away(&cross);
+  cross.memory = MemoryUse::kOwn;
   cross = resolve(cross);
   o->encoder_scheme = o->sites->encoder.scheme;
   o->decoder_scheme = o->sites->decoder.scheme;
@@ -182,6 +184,9 @@ EncoderDecoderOptions resolve(EncoderDecoderOptions o) {
   resolve_sites(&o);
   static_cast<TransformerOptions&>(o) = resolve(static_cast<TransformerOptions>(o));
   if (!o.decoder_layers) o.decoder_layers = o.layers;
+  HS_CHECK(*o.decoder_layers % o.share_kv_layers == 0,
+           "share-kv-layers must divide decoder-layers, too: ", *o.decoder_layers, " layers, ", o.share_kv_layers,
+           " that share; set --share-kv-layers to a divisor of both");
   HS_CHECK(!o.share_embeddings || o.source_vocabulary == 0 || o.source_vocabulary == o.vocabulary,
            "source and target share one token embedding, and their vocabularies have ", o.source_vocabulary, " and ",
            o.vocabulary, " tokens; use one tokenizer for both, or --share-embeddings=false");

@@ -58,12 +58,18 @@ std::string with_article(const ModelKind& kind) {
 
 std::string savings_text(const TransformerOptions& o) {
   return (o.layer_groups ? join_text(", layer-groups ", *o.layer_groups) : "") +
+         (o.share_kv_layers > 1 ? join_text(", share-kv-layers ", o.share_kv_layers) : "") +
          (o.embedding_width ? join_text(", embedding-width ", *o.embedding_width) : "");
 }
 
 void refuse_source(const ModelOptions& options, const std::string& where, const std::string& cannot) {
   HS_CHECK(!options.kind().reads_source(), where, " is ", with_article(options.kind()), ", which ", cannot,
            "; a decoder or an encoder is needed here");
+}
+
+void refuse_shared_memory(const TransformerOptions& o, const std::string& cannot) {
+  HS_CHECK(o.share_kv_layers == 1, cannot, " keys and values that ", o.share_kv_layers,
+           " layers share; train a model without --share-kv-layers for that");
 }
 
 nlohmann::json option_values(ModelOptions options) { return to_json(options.kind().fields(options)); }

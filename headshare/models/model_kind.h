@@ -152,6 +152,10 @@ std::string savings_text(const TransformerOptions& options);
 // analysed").
 void refuse_source(const ModelOptions& options, const std::string& where, const std::string& cannot);
 
+// Throws Error for layers that share keys and values: `cannot` says what has not been built for them ("`convert` does
+// not rewrite").
+void refuse_shared_memory(const TransformerOptions& options, const std::string& cannot);
+
 // These return the values of all options that a user sets, and of all that a checkpoint's config.json holds.
 nlohmann::json option_values(ModelOptions options);
 nlohmann::json stored_option_values(ModelOptions options);

@@ -105,6 +105,32 @@ void resolve_windows(TransformerOptions& o) {
            "layers that share their parameters (--layer-groups) have the same window; leave --global-every out");
 }
 
+// Layers can read the same keys and values if they compare in the same widths and turn keys alike. Windows may differ,
+// because each layer looks through its own.
+void resolve_shared_memory(TransformerOptions& o) {
+  const int64_t N = o.share_kv_layers;
+  o.attention.memory = N == 1 ? MemoryUse::kOwn : MemoryUse::kLent;
+  if (N == 1) return;
+  HS_CHECK(N >= 1 && o.layers % N == 0,
+           "share-kv-layers must divide layers, so that equally many share keys and values: ", o.layers, " layers, ", N,
+           " that share; set --share-kv-layers to a divisor of ", o.layers);
+  HS_CHECK(!o.layer_groups, "layer-groups ", o.layer_groups.value_or(0),
+           " makes layers share all their parameters, and share-kv-layers ", N,
+           " the keys and values of layers with parameters of their own; leave one of the two out");
+  HS_CHECK(!o.global_every || !o.local_rotary_base, "with --local-rotary-base ", o.local_rotary_base.value_or(0),
+           " layers with and without a window turn keys differently, and ", N,
+           " neighbours read the same keys (--share-kv-layers); leave one of the two out");
+  for (const auto& [name, widths] : {std::pair("layer-key-widths", &o.layer_key_widths),
+                                     {"layer-kv-latent-widths", &o.attention.own.get<MlaOptions>().layer_kv_latents}}) {
+    for (size_t i = 0; i < widths->size(); ++i) {
+      const size_t lowest = i - i % static_cast<size_t>(N);
+      HS_CHECK((*widths)[i] == (*widths)[lowest], name, " gives layers ", lowest + 1, " and ", i + 1, " the widths ",
+               (*widths)[lowest], " and ", (*widths)[i], ", and both read the same keys and values (--share-kv-layers ",
+               N, "); give layers that share one width");
+    }
+  }
+}
+
 // Resolves options that decoders and encoders have in common; the weights whose output is added to the residual stream
 // start with `output_deviation`.
 void resolve_shared(TransformerOptions& o, double output_deviation) {
@@ -116,6 +142,7 @@ void resolve_shared(TransformerOptions& o, double output_deviation) {
   resolve_layer_widths(o);
   resolve_layer_latents(o);
   resolve_windows(o);
+  resolve_shared_memory(o);
   o.attention = resolve(o.attention);
   if (!o.feed_forward_width) o.feed_forward_width = default_feed_forward_width(o.feed_forward, o.attention.d_model);
   HS_CHECK(o.positions != PositionKind::kSinusoidal || embedding_width(o) % 2 == 0,
@@ -139,6 +166,7 @@ int64_t embedding_width(const TransformerOptions& o) { return o.embedding_width.
 
 AttentionOptions layer_attention(const TransformerOptions& o, int64_t layer) {
   AttentionOptions attention = o.attention;
+  if (layer % o.share_kv_layers != 0) attention.memory = MemoryUse::kBorrowed;
   if (!o.layer_key_widths.empty()) attention.key_width = o.layer_key_widths.at(static_cast<size_t>(layer));
   MlaOptions& mla = attention.own.get<MlaOptions>();
   if (!mla.layer_kv_latents.empty()) {
@@ -193,6 +221,9 @@ Fields fields(DecoderOptions& o) {
       field("layer-groups", &o.layer_groups,
             "groups of layers one after another that share one layer's parameters; 1: all share (ALBERT); auto: none",
             {.min = 1, .max = 10000, .aliases = {"num-hidden-groups"}, .since = 6}),
+      field("share-kv-layers", &o.share_kv_layers,
+            "so many layers one after another read the keys and values of the lowest of them, and keep one cache (CLA)",
+            {.min = 1, .max = 10000, .since = 16}),
       field("d-model", &o.attention.d_model, "model width",
             {.min = 1, .max = 1 << 20, .aliases = {"hidden-size", "n-embd", "width"}}),
       field("heads", &o.attention.heads, "attention heads",

@@ -27,6 +27,7 @@ struct TransformerOptions {
   int64_t context = 256;       // longest T + cache
   int64_t layers = 4;
   std::optional<int64_t> layer_groups = {};  // runs of layers, equally long, that share their parameters; unset: none
+  int64_t share_kv_layers = 1;  // N: of so many neighbouring layers the upper ones read what the lowest remembers
   std::optional<int64_t> embedding_width = {};  // W, factorised: ids become W numbers and a projection makes them E
   FeedForwardKind feed_forward = FeedForwardKind::kPlain;
   std::optional<int64_t> feed_forward_width = {};  // default default_feed_forward_width()
@@ -57,7 +58,8 @@ int64_t own_layers(const TransformerOptions& options);
 // is factorised, else E.
 int64_t embedding_width(const TransformerOptions& options);
 
-// Returns the attention of one of own_layers() from `resolved` options.
+// Returns the attention of one of own_layers() from `resolved` options, whose `attention` is as that of a layer which
+// makes its keys and values.
 AttentionOptions layer_attention(const TransformerOptions& resolved, int64_t layer);
 
 // A decoder has no other options.

@@ -25,6 +25,8 @@ double tokens_of(const TrainingShape& shape) {
 struct AttentionWidths {
   double usual = 0;                                 // H D
   double query = 0, key = 0, value = 0, heads = 0;  // widths of the problem that the scheme poses, and of its solution
+  double memory = 0;                                // what the scheme remembers
+  double made = 0;  // of key and value: what is no part of the memory, so that every layer that reads it makes its own
 };
 
 // Asks the scheme itself, without memory, in the form that training uses. Heads may be far wider than E / H: as wide as
@@ -35,23 +37,32 @@ AttentionWidths attention_widths(const AttentionOptions& options, int64_t length
   const std::shared_ptr<Scheme> scheme = make_scheme(options);
   const Tensor x = at::empty({1, 1, options.d_model}, at::TensorOptions().device(at::kMeta));
   const Form form = scheme->form_for(length, length);
-  const HeadProblem problem = scheme->posed(scheme->project_queries(x, 0), scheme->remember(x, 0), form).problem;
+  const Memory memory = scheme->remember(x, 0);
+  const HeadProblem problem = scheme->posed(scheme->project_queries(x, 0), memory, form).problem;
   const auto width = [](const Tensor& values) { return static_cast<double>(values.numel()); };
-  return {.usual = static_cast<double>(options.heads * *options.head_width),
-          .query = width(problem.query),
-          .key = width(problem.key),
-          .value = width(problem.value),
-          .heads = static_cast<double>(problem.heads * problem.value.size(3))};
+  AttentionWidths widths{.usual = static_cast<double>(options.heads * *options.head_width),
+                         .query = width(problem.query),
+                         .key = width(problem.key),
+                         .value = width(problem.value),
+                         .heads = static_cast<double>(problem.heads * problem.value.size(3))};
+  for (const Tensor& part : memory) widths.memory += width(part);
+  for (const Tensor* read : {&problem.key, &problem.value}) {
+    const auto holds = [&](const Tensor& part) { return part.is_alias_of(*read); };
+    if (std::none_of(memory.begin(), memory.end(), holds)) widths.made += width(*read);
+  }
+  return widths;
 }
 
 // Returns the bytes kept for the backward pass for each token of one block: two residual sums, always float32, and
 // where norms come after them what sub-layers read of their outputs (a norm before a sub-layer is made again); the
-// input and output of attention (at least four projections) and the feed-forward sub-layer, in bfloat16 before its
-// activation and after.
-double kept_per_token(const TransformerOptions& o, const AttentionWidths& widths, bool bf16) {
+// input and output of attention (at least four projections, two where keys and values are another layer's) and the
+// feed-forward sub-layer, in bfloat16 before its activation and after.
+double kept_per_token(const TransformerOptions& o, const AttentionWidths& widths, MemoryUse memory, bool bf16) {
   const auto E = static_cast<double>(o.attention.d_model);
   const double read = o.norms == NormPlacement::kAfter ? 2 * E : 0;
-  const double attention = std::max(4 * widths.usual, widths.query + widths.key + widths.value + widths.heads);
+  const double attention = memory == MemoryUse::kBorrowed
+                               ? std::max(2 * widths.usual, widths.query + widths.made + widths.heads)
+                               : std::max(4 * widths.usual, widths.query + widths.key + widths.value + widths.heads);
   const double inside = attention + feed_forward_values(o, bf16).kept;
   return kFloatBytes * 2 * E + (bf16 ? kHalfBytes : kFloatBytes) * (read + inside);
 }
@@ -77,27 +88,31 @@ double stored_bytes(const TransformerOptions& o, int64_t parameters) {
 // Returns the bytes of the activations of a training step.
 double step_bytes(const TransformerOptions& o, const TrainingShape& shape) {
   const double tokens = tokens_of(shape);
-  const auto layers = static_cast<double>(o.layers);
+  const auto share = static_cast<double>(o.share_kv_layers), groups = static_cast<double>(o.layers) / share;
   const AttentionWidths widths = attention_widths(o.attention, shape.length);
-  const double block = tokens * kept_per_token(o, widths, shape.bf16);  // attention keeps no scores (docs/design/014)
+  const auto block = [&](MemoryUse memory) {  // attention keeps no scores (docs/design/014)
+    return tokens * kept_per_token(o, widths, memory, shape.bf16);
+  };
+  const double group = block(MemoryUse::kLent) + (share - 1) * block(MemoryUse::kBorrowed);
   const double output = kFloatBytes * output_layer(o, shape);
   // If queries are wider than usual, their gradient and one product with it exceed all other temporary values.
   const double passing = kFloatBytes * tokens * 2 * std::max(0.0, widths.query - widths.usual);
-  // A recomputed block gets its values only after the output layer has freed its own.
-  return shape.recompute ? layers * kFloatBytes * tokens * static_cast<double>(o.attention.d_model) +
-                               std::max(block + passing, output)
-                         : layers * block + std::max(output, passing);
+  // Blocks that are recomputed get their values only after the output layer has freed its own.
+  return shape.recompute ? groups * kFloatBytes * tokens * static_cast<double>(o.attention.d_model) +
+                               std::max(group + passing, output)
+                         : groups * group + std::max(output, passing);
 }
 
 // Returns the bytes of the larger of two: attention or the feed-forward sub-layer of one block, and the output layer.
 // Besides there are hidden states: the block's input, its norm and the change that is added; the feed-forward sub-layer
-// has those of attention too.
+// has those of attention too, and what the next layers read of a memory that they share.
 double forward_bytes(const TransformerOptions& o, const TrainingShape& shape) {
   const double tokens = tokens_of(shape);
   const auto E = static_cast<double>(o.attention.d_model);
   const AttentionWidths w = attention_widths(o.attention, shape.length);
   const double attention = 3 * E + w.query + w.key + w.value + 2 * w.heads;  // heads twice: joined, or with an offset
-  const double feed_forward = 5 * E + feed_forward_values(o, /*bf16=*/false).passing;
+  const double shared = o.share_kv_layers > 1 ? w.memory : 0;
+  const double feed_forward = 5 * E + shared + feed_forward_values(o, /*bf16=*/false).passing;
   const double block = tokens * std::max(attention, feed_forward);
   const double scored = std::ceil(tokens * shape.scored);
   const auto chunk = static_cast<double>(cross_entropy_chunk(static_cast<int64_t>(scored), o.vocabulary));

@@ -24,6 +24,8 @@ class TransformerImpl : public Layer {
   size_t layers() const { return blocks_->layers(); }
   // Returns how many blocks a token passes through.
   size_t depth() const { return blocks_->depth(); }
+  // Returns how many caches decoding fills: one for each depth, or for each group of layers that share keys and values.
+  size_t caches() const { return blocks_->groups(); }
   c10::Device device() const { return embedding_->device(); }
 
   // Tells the token embedding where its ids come from, which hashed ones must know before the first pass. Throws Error
@@ -35,7 +37,7 @@ class TransformerImpl : public Layer {
     return embedding_->lookup({.ids = ids.unsqueeze(0)}, LookupGradient::kWhole).squeeze(0);
   }
 
-  // With recomputation blocks keep only their inputs and run again in the backward pass.
+  // With recomputation (BlockStackImpl::set_recompute) blocks run again in the backward pass.
   void set_recompute(bool on) { blocks_->set_recompute(on); }
 
  protected:
@@ -45,7 +47,7 @@ class TransformerImpl : public Layer {
   Tensor embed(const TokenIds& tokens, int64_t first, LookupGradient gradient = LookupGradient::kWhole) const;
 
   // Runs the blocks on embeddings [B, T, W], which are projected first where they are factorised: -> [B, T, E].
-  // `caches`, when given, holds one for each depth.
+  // `caches`, when given, holds as many as caches().
   Tensor through_blocks(const Tensor& x, const HeadMask& mask, std::vector<KvCache>* caches) const;
 
   // Gives the result of through_blocks() at some positions only, `places` int64 [N] among the B T, with less work: [B,

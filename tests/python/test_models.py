@@ -19,6 +19,7 @@ CONFIGS = {
     "shared": {"model": {**COMMON, "scheme": "collaborative", "key-width": 12, "projection-bias": True,
                          "content-bias": True}},
     "alibi": {"model": {**COMMON, "scheme": "gqa", "positions": "alibi", "norm": "rms", "feed-forward": "swiglu"}},
+    "one cache for two layers": {"model": {**COMMON, "scheme": "mla", "positions": "rotary", "share-kv-layers": 2}},
     "sinusoids": {"model": {**COMMON, "scheme": "mqa", "positions": "sinusoidal", "tie-embeddings": False}},
     "encoder": {"kind": "encoder", "model": {**ENCODER, "scheme": "mha"}},
     "one block": {"kind": "encoder", "model": {**ENCODER, "scheme": "skv", "layer-groups": 1, "embedding-width": 8}},

@@ -66,6 +66,7 @@ nlohmann::ordered_json to_object(const SchemeCost& cost, const CostOptions& opti
     object["source_vocabulary"] = translator->source_vocabulary;
   }
   if (model.layer_groups) object["layer_groups"] = *model.layer_groups;
+  if (model.share_kv_layers > 1) object["share_kv_layers"] = model.share_kv_layers;
   if (model.embedding_width) object["embedding_width"] = *model.embedding_width;
   object["d_model"] = model.attention.d_model;
   object["heads"] = model.attention.heads;
@@ -117,6 +118,11 @@ std::string kind_text(const CostOptions& options, const Sweep& sweep) {
   return kind.title(kind.trainable(options.model)) + ": ";  // as the counts have it
 }
 
+// Tells whether layers share keys and values, and so their cache.
+bool shares_layers(const CostOptions& options, const Sweep& sweep) {
+  return options.model.common().share_kv_layers > 1 || sweep.name == "share-kv-layers";
+}
+
 // Tells whether the lines differ in their token embeddings.
 bool varies_embedding(const Sweep& sweep) {
   TokenEmbeddingOptions usual;
@@ -136,6 +142,7 @@ std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions&
   std::string text = kind_text(options, sweep) + size("layers", model.layers);
   if (const auto* translator = options.model.find<EncoderDecoderOptions>()) text += translator_text(*translator, sweep);
   if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
+  if (shares_layers(options, sweep)) text += size("share-kv-layers", model.share_kv_layers);
   if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
   text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads);
   for (const auto& [name, value] : options.model.kind().input_sizes(options.model)) {
@@ -165,7 +172,8 @@ TextTable make_table(const CostOptions& options, const Sweep& sweep) {
                  {{"attention parameters"}, {"effective"}, {"all parameters"}, {"% of mha's attention"}});
   if (varies_embedding(sweep)) columns.push_back({"token embedding"});
   if (options.model.kind().keeps_cache()) {
-    columns.insert(columns.end(), {{"cache per token, one layer"}, {"cache per token, model"}});
+    const char* const one = shares_layers(options, sweep) ? "cache per token, one cache" : "cache per token, one layer";
+    columns.insert(columns.end(), {{one}, {"cache per token, model"}});
   }
   if (options.model.kind().reads_source()) columns.push_back({"cache per source token, model"});
   if (options.memory_budget) columns.insert(columns.end(), {{"largest batch"}, {"longest context"}});
@@ -200,10 +208,12 @@ std::string explanations(const std::vector<SchemeCost>& costs, const CostOptions
   const std::string from = source.empty() ? "" : source + ", ";
   std::string text = wrap(from + assumptions(costs, options, sweep), width, 0) + "\n";
   const bool translator = options.model.kind().reads_source();
+  const std::string elements = shares_layers(options, sweep)
+                                   ? "; layers that share keys and values have one cache, which is in elements"
+                                   : "; the cache of one layer is in elements";
   const std::string cache =
-      translator ? "; the cache of one layer is in elements; the source's cache is filled once for "
-                   "each sentence, whatever the beams"
-      : options.model.kind().keeps_cache() ? "; the cache of one layer is in elements"
+      translator ? elements + "; the source's cache is filled once for each sentence, whatever the beams"
+      : options.model.kind().keeps_cache() ? elements
                                            : "; " + with_article(options.model.kind()) + " keeps no cache";
   text += wrap(join_text("Attention parameters count no biases", cache, "."), width, 0) + "\n";
   if (!options.own_scheme.empty()) text += "The model's own scheme is " + options.own_scheme + ".\n";

@@ -112,6 +112,7 @@ HeadAnalysis analyze(const AnalyzeOptions& options) {
   const fs::path directory = find_checkpoint(options.model);
   const ModelOptions stored = read_options(directory);
   refuse_source(stored, directory.string(), "`analyze` does not look into");
+  refuse_shared_memory(stored.common(), "`analyze` does not compare heads that read");
   HS_CHECK(options.images.empty() || stored.find<VisionOptions>() != nullptr,
            "--images is for models that read images, ", "and ", directory.string(), " is ",
            stored.kind().what_it_does(stored), "; leave it out");

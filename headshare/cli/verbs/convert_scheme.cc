@@ -424,6 +424,7 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   OutputDirectory written(out, overwrite, headshare_output(), inputs);
   catch_interrupts();
   const ModelOptions stored = read_options(directory);
+  refuse_shared_memory(stored.common(), "`convert` does not rewrite");
   const auto* decoder = stored.find<DecoderOptions>();
   const auto* encoder = stored.find<EncoderOptions>();
   const bool translates = stored.find<EncoderDecoderOptions>() != nullptr;

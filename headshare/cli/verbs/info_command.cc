@@ -68,8 +68,10 @@ std::string tokenizer_text(const TokenizerDescription& tokenizer) {
 std::string cache_text(const ModelDescription& model) {
   std::string text;
   if (model.keeps_cache) {
+    const int64_t share = model.options.value("share-kv-layers", int64_t{1});
     text += join_text("cache        ", format_bytes(static_cast<double>(model.size.cache_bytes_per_token)),
-                      " per token, ", model.size.cache_elements_per_token, " elements a layer\n");
+                      " per token, ", model.size.cache_elements_per_token, " elements ",
+                      share == 1 ? "a layer" : join_text("for every ", share, " layers"), "\n");
   }
   if (model.reads_a_source) {
     text += join_text("             ", format_bytes(static_cast<double>(model.size.source_cache_bytes_per_token)),

@@ -7,10 +7,18 @@ namespace headshare {
 
 namespace {
 
+void check_own_memory(const std::vector<AttentionLayer>& layers) {
+  for (const AttentionLayer& one : layers) {
+    HS_CHECK(one.attention->scheme().options().memory == MemoryUse::kOwn, one.name,
+             " shares its keys and values with other layers (--share-kv-layers), which conversions do not rewrite");
+  }
+}
+
 template <class Model>
 std::vector<AttentionLayer> layers_of(const Model& model) {
   std::vector<AttentionLayer> layers;
   for (size_t i = 0; i < model.layers(); ++i) layers.push_back({layer_name(i), model.attention(i)});
+  check_own_memory(layers);
   return layers;
 }
 
@@ -29,6 +37,7 @@ std::vector<AttentionLayer> attention_layers(const EncoderDecoderImpl& model) {
     layers.push_back({join_text("decoder layer ", i + 1), block->attention});
     layers.push_back({join_text("cross-attention layer ", i + 1), block->cross_attention});
   }
+  check_own_memory(layers);
   return layers;
 }
 

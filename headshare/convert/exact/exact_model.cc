@@ -115,6 +115,7 @@ AnyModel folded(const Model& source, const ExactTarget& to, bool biased, ExactRe
 }  // namespace
 
 ModelOptions exact_model_options(const ModelOptions& source, const ExactTarget& to) {
+  refuse_shared_memory(source.common(), "`convert` does not rewrite");
   const auto needed = [&](const AttentionOptions& one) {
     return NeededBiases{.projection = true, .content = keeps_content_bias(one, to)};
   };

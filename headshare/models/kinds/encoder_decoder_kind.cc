@@ -91,16 +91,15 @@ class EncoderDecoderKind : public ModelKindOf<EncoderDecoderOptions, EncoderDeco
     return {sites.encoder, sites.decoder, sites.cross};
   }
 
-  // Makes one block of either side and counts it as often as it occurs.
+  // Makes one block of either side, or as many as share their keys and values, and counts them as often as they occur.
   ModelSize measure(const ModelOptions& resolved) const override {
     const auto& o = resolved.as<EncoderDecoderOptions>();
     const DeclareOn meta(at::kMeta);
     EncoderDecoderOptions one = o;
-    one.layers = 1;
-    one.decoder_layers = 1;
+    one.layers = o.share_kv_layers;
+    one.decoder_layers = o.share_kv_layers;
+    const int64_t encoder_groups = o.layers / o.share_kv_layers, decoder_groups = *o.decoder_layers / o.share_kv_layers;
     const EncoderDecoder model(one);
-    const Block& encoder = model->encoder()->block(0);
-    const Block& decoder = model->decoder()->block(0);
     ModelSize size;
     const auto count = [&](const Attention& attention, int64_t number) {
       const AttentionCost cost = attention->scheme().cost();
@@ -108,14 +107,17 @@ class EncoderDecoderKind : public ModelKindOf<EncoderDecoderOptions, EncoderDeco
       size.attention_parameters_effective += number * cost.effective;
       return number * cost.cache_elements * kBytesOfFloat;
     };
-    count(encoder->attention, o.layers);
-    size.cache_bytes_per_token = count(decoder->attention, *o.decoder_layers);
-    size.source_cache_bytes_per_token = count(decoder->cross_attention, *o.decoder_layers);
-    size.cache_elements_per_token = decoder->attention->scheme().cost().cache_elements;
+    for (size_t i = 0; i < model->encoder()->layers(); ++i) {
+      const Block& decoder = model->decoder()->block(i);
+      count(model->encoder()->block(i)->attention, encoder_groups);
+      size.cache_bytes_per_token += count(decoder->attention, decoder_groups);
+      size.source_cache_bytes_per_token += count(decoder->cross_attention, decoder_groups);
+    }
+    size.cache_elements_per_token = model->decoder()->block(0)->attention->scheme().cost().cache_elements;
     for (const Declared& parameter : declared_parameters(*model)) {
       const bool of_encoder = parameter.name.starts_with("encoder.");
       const bool of_decoder = parameter.name.starts_with("decoder.");
-      const int64_t number = of_encoder ? o.layers : of_decoder ? *o.decoder_layers : 1;
+      const int64_t number = of_encoder ? encoder_groups : of_decoder ? decoder_groups : 1;
       size.total_parameters += number * parameter.tensor.numel();
     }
     const int64_t rows = o.vocabulary + (o.share_embeddings ? 0 : o.source_vocabulary);
