@@ -92,12 +92,13 @@ void resolve_rotary(const SchemeRecord& scheme, AttentionOptions* o) {
 }
 
 // Drops the options about the token before in schemes that do not read them, as key widths are.
+bool reads(const SchemeRecord& scheme, const char* option) {
+  return std::find(scheme.reads.begin(), scheme.reads.end(), option) != scheme.reads.end();
+}
+
 void resolve_token_before(const SchemeRecord& scheme, AttentionOptions* o) {
-  const auto reads = [&](const char* option) {
-    return std::find(scheme.reads.begin(), scheme.reads.end(), option) != scheme.reads.end();
-  };
-  o->kv_shift = o->kv_shift && reads("kv-shift");
-  o->key_offset = o->key_offset && reads("key-offset");
+  o->kv_shift = o->kv_shift && reads(scheme, "kv-shift");
+  o->key_offset = o->key_offset && reads(scheme, "key-offset");
   if (!o->key_offset) return;
   const int64_t width = compared_width(*o);
   HS_CHECK(o->rotary && rotated_width(*o) < width,
@@ -113,8 +114,8 @@ void resolve_with_scheme(const SchemeRecord& scheme, AttentionOptions* options) 
   resolve_rotary(scheme, &o);
   resolve_token_before(scheme, &o);
   const int64_t width = rotated_width(o);
-  HS_CHECK(!o.rotary || width % 2 == 0, "rotary positions need an even key width, not ", width,
-           "; change --head-width or --key-width");
+  HS_CHECK(!o.rotary || width % 2 == 0, "rotary positions need an even key width, not ", width, "; change --head-width",
+           reads(scheme, "key-width") ? " or --key-width" : "");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string refusal(const AttentionOptions& options) {
   try {
@@ -77,7 +78,10 @@ TEST(AttentionOptions, ImpossibleSizesNameBothNumbersAndTheWayOut) {
   EXPECT_THAT(refusal({.scheme = "el_shared", .d_model = 64, .heads = 8, .head_width = 4}),
               AllOf(HasSubstr("8 heads x 4 must equal d-model 64"), HasSubstr("--head-width")));
   EXPECT_THAT(refusal({.d_model = 12, .heads = 4, .rotary = true}),
-              AllOf(HasSubstr("even key width, not 3"), HasSubstr("--head-width")));
+              AllOf(HasSubstr("even key width, not 3"), HasSubstr("change --head-width or --key-width")));
+  EXPECT_THAT(
+      refusal({.scheme = "mqa", .d_model = 12, .heads = 4, .rotary = true}),
+      AllOf(HasSubstr("even key width, not 3"), HasSubstr("change --head-width"), Not(HasSubstr("--key-width"))));
   EXPECT_THAT(refusal({.scheme = "collaborative", .key_width = 5, .rotary = true}), HasSubstr("not 5"));
 }
 

@@ -19,6 +19,20 @@ class QueriesTest : public testing::TestWithParam<std::string> {
   void TearDown() override { force_tiles_target(""); }
 };
 
+// Expects `found` to be `before` plus n terms, in float's rounding.
+template <class Term>
+void expect_sum(float found, double before, int64_t n, const Term& term) {
+  double sum = before, size = 1;
+  for (int64_t k = 0; k < n; ++k) {
+    const double one = term(k);
+    sum += one;
+    size += std::abs(one);
+  }
+  EXPECT_NEAR(found, sum, 1e-6 * size);
+}
+
+double product(float a, float b) { return static_cast<double>(a) * b; }
+
 // These are keys or values in rows wider than they are, beside some queries.
 struct RowCase {
   int64_t queries, rows, width;
@@ -42,13 +56,8 @@ TEST_P(QueriesTest, ScoresOfEveryQueryAndKey) {
     tiles().query_scores({x.data(), width + 3, rows, width}, y.data(), width + 1, queries, out.data(), rows + 2);
     for (int64_t i = 0; i < queries; ++i) {
       for (int64_t r = 0; r < rows; ++r) {
-        double sum = 0, size = 1;
-        for (int64_t c = 0; c < width; ++c) {
-          const double product = static_cast<double>(x[r * (width + 3) + c]) * y[i * (width + 1) + c];
-          sum += product;
-          size += std::abs(product);
-        }
-        EXPECT_NEAR(out[i * (rows + 2) + r], sum, 1e-6 * size);
+        expect_sum(out[i * (rows + 2) + r], 0, width,
+                   [&](int64_t c) { return product(x[r * (width + 3) + c], y[i * (width + 1) + c]); });
       }
       EXPECT_EQ(out[i * (rows + 2) + rows], kUntouched);
     }
@@ -64,13 +73,8 @@ TEST_P(QueriesTest, ValuesUnderTheWeightsOfEveryQuery) {
     tiles().query_values({x.data(), width + 3, rows, width}, weights.data(), rows + 1, queries, out.data(), width + 2);
     for (int64_t i = 0; i < queries; ++i) {
       for (int64_t c = 0; c < width; ++c) {
-        double sum = before[i * (width + 2) + c], size = 1;
-        for (int64_t r = 0; r < rows; ++r) {
-          const double product = static_cast<double>(weights[i * (rows + 1) + r]) * x[r * (width + 3) + c];
-          sum += product;
-          size += std::abs(product);
-        }
-        EXPECT_NEAR(out[i * (width + 2) + c], sum, 1e-6 * size);
+        expect_sum(out[i * (width + 2) + c], before[i * (width + 2) + c], rows,
+                   [&](int64_t r) { return product(weights[i * (rows + 1) + r], x[r * (width + 3) + c]); });
       }
       EXPECT_EQ(out[i * (width + 2) + width], before[i * (width + 2) + width]);
     }
@@ -89,13 +93,8 @@ TEST_P(QueriesTest, ScoresOfLanes) {
         tiles().lane_scores({x.data(), width + 3, keys, width}, queries.data(), {out.data(), lanes + 16, keys, lanes});
         for (int64_t r = 0; r < keys; ++r) {
           for (int64_t i = 0; i < lanes; ++i) {
-            double sum = 0, size = 1;
-            for (int64_t c = 0; c < width; ++c) {
-              const double product = static_cast<double>(x[r * (width + 3) + c]) * queries[c * lanes + i];
-              sum += product;
-              size += std::abs(product);
-            }
-            EXPECT_NEAR(out[r * (lanes + 16) + i], sum, 1e-6 * size);
+            expect_sum(out[r * (lanes + 16) + i], 0, width,
+                       [&](int64_t c) { return product(x[r * (width + 3) + c], queries[c * lanes + i]); });
           }
           EXPECT_EQ(out[r * (lanes + 16) + lanes], kUntouched);
         }
@@ -115,13 +114,8 @@ TEST_P(QueriesTest, ValuesUnderTheWeightsOfLanes) {
         tiles().lane_values({x.data(), width + 3, rows, width}, weights.data(), 16, queries, out.data(), width + 2);
         for (int64_t i = 0; i < queries; ++i) {
           for (int64_t c = 0; c < width; ++c) {
-            double sum = before[i * (width + 2) + c], size = 1;
-            for (int64_t r = 0; r < rows; ++r) {
-              const double product = static_cast<double>(weights[r * 16 + i]) * x[r * (width + 3) + c];
-              sum += product;
-              size += std::abs(product);
-            }
-            EXPECT_NEAR(out[i * (width + 2) + c], sum, 1e-6 * size);
+            expect_sum(out[i * (width + 2) + c], before[i * (width + 2) + c], rows,
+                       [&](int64_t r) { return product(weights[r * 16 + i], x[r * (width + 3) + c]); });
           }
           EXPECT_EQ(out[i * (width + 2) + width], before[i * (width + 2) + width]);
         }
