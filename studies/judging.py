@@ -86,6 +86,19 @@ def judge(lists):
     return {name: one(name, values) for name, values in lists.items()}
 
 
+def judge_redrawn(measured):
+    """Turns {name: (difference, its standard deviation when the scored items are drawn anew)} into Difference. One trained
+    model has no seeds: what is judged holds for this model alone."""
+    normal = statistics.NormalDist()
+
+    def one(mean, deviation):
+        half = normal.inv_cdf(1 - (1 - CONFIDENCE) / 2 / len(measured)) * deviation
+        z = abs(mean) / deviation if deviation > 0 else math.inf if mean else 0.0
+        return Difference(mean, (mean - half, mean + half), math.erfc(z / math.sqrt(2)))
+
+    return {name: one(*found) for name, found in measured.items()}
+
+
 def differences(results, reference="mha"):
     """Returns {variant: Difference} of a results.json (read by comparison_results.py), each at the setting it chose."""
     figure = "test_loss" if results["subject"]["measure"] in ("perplexity", "masked-perplexity") else "quality"

