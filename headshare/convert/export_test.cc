@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"
+#include "headshare/convert/collaborative/attention_layers.h"
 #include "headshare/convert/formats.h"
 #include "headshare/models/testing.h"
 #include "headshare/text/wordpiece/wordpiece_tokenizer.h"
@@ -323,6 +324,19 @@ TEST_F(ExportTest, AWrongFileIsFoundByReadingBack) {
                 check_export({.options = options, .tensors = model_tensors(*other)}, plan_, folder_.path() / "written");
               }),
               HasSubstr("is allowed; nothing was kept"));
+}
+
+// No format holds layers that read each other's keys and values, and their heads are not rewritten.
+TEST_F(ExportTest, LayersThatShareKeysAndValuesHaveNoPlace) {
+  DecoderOptions options = small_options("mqa");
+  options.share_kv_layers = 2;
+  const std::string none = "keys and values that 2 layers share; train a model without --share-kv-layers for that";
+  EXPECT_THAT(refusal(resolve(options)), HasSubstr("the format hf has no place for " + none));
+  EXPECT_THAT(error_message([&] { exact_model_options(resolve(options), {.scheme = "mha"}); }),
+              HasSubstr("`convert` does not rewrite " + none));
+  const Decoder model = small_decoder(options);
+  EXPECT_THAT(error_message([&] { attention_layers(*model); }),
+              HasSubstr("layer 1 shares its keys and values with other layers (--share-kv-layers)"));
 }
 
 }  // namespace export_test
