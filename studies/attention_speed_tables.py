@@ -122,13 +122,15 @@ def bench_attention_anchors():
         rows.append([f"`{row['scheme']}`", mask, row["precision"], str(row["queries"]), with_share(row), *ratios])
     rows.sort(key=lambda row: (row[2], row[0], row[1] == "causal", int(row[3])))
     note = (
-        f"12 heads of 64, 2,048 tokens, {max(row['threads'] for row in measured)} threads. {about_shares(results)}Other programs run in Python, beside "
-        f"torch's own attention there: ratios are headshare's to torch over theirs to torch. {versions(results)}."
+        f"12 heads of 64, 2,048 tokens, {max(row['threads'] for row in measured)} threads. {about_shares(results)}{IN_PYTHON} {versions(results)}."
     )
     headings = ["scheme", "mask", "precision", "T", "relative to torch", "to compiled flex_attention", "to ONNX Runtime", "to compiled transformers"]
     return table(headings, rows) + "\n\n" + note
 
 
+IN_PYTHON = (
+    "Other programs run in Python, beside torch's own attention there: ratios are headshare's to torch over theirs to torch."
+)
 # These are columns of decoding that older results do not have: heading, field, how it is written.
 DECODE_COLUMNS = (
     ("of STREAM", "percent_of_stream", "{:.0f} %"),
@@ -164,7 +166,7 @@ def bench_decode(results):
     stream = " STREAM is the faster of its copy and triad, in turns with the rows, as a square matrix product is." if columns else ""
     note = (
         f"One token for each of {first['batch_size']} sentences of {first['keys']:,}, one layer of {first['heads']} heads, "
-        f"{threads} threads.{stream} {versions(results)}."
+        f"{threads} threads.{stream} {IN_PYTHON} {versions(results)}."
     )
     headings = ["scheme", "cache MiB", "ms per token", "GB/s of cache read", "speed relative to `mha`", "relative to torch"]
     headings += [heading for heading, _, _ in columns]

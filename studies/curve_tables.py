@@ -144,7 +144,11 @@ def heads_gate():
             cells += [f"{plain:.3f}", f"{gated:.3f}", with_interval(judged[name][one], 3, ARROWS[arrows.get((name, one), 0)])]
         body.append([f"`{one}`", *cells])
     headings = [words for name in pairs for words in (LINES[name], "with a gate", "difference")]
-    note = "Differences are paired by seed; ↓ and ↑ after Holm's correction over the table. Each side chose its own rate."
+    note = "Differences are paired by seed; ↓ and ↑ after Holm's correction over the table. Each side chose its own rate, with five seeds. "
+    note += "Between points that all have a gate, `sha` - `mha` is " + " and ".join(
+        f"{with_interval(judging.differences(load(gate))['sha'], 3)} on {LINES[name]}" for name, gate in pairs.items()
+    )
+    note += ", where intervals hold for all differences to mha of a task."
     return table(["point", *headings], body) + "\n\n" + note
 
 

@@ -65,7 +65,7 @@ def cell_key(cell):
 
 def machine(results):
     commits = sorted({cell["commit"] for cell in results["converted"]})
-    return f"{results['environment']['processor']}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
+    return f"{results['environment']['processor']}, program of commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
 
 
 def change_of(cell):
@@ -106,11 +106,11 @@ def compared_embeddings():
     body = []
     for one in results["comparisons"]:
         ours, theirs = key(one)
-        sides = [written_side(ours, theirs), written_side(theirs, ours)]
+        sides = [written_side(ours, theirs) + (" †" if one["added_later"] else ""), written_side(theirs, ours)]
         sides += [f"{cells[ours]['cache']:.0f}, {cells[theirs]['cache']:.0f}", f"{100 * cells[ours]['share']:.0f} %, {100 * cells[theirs]['share']:.0f} %"]
         body.append([*sides, *(written[ours, theirs][name] for name in results["scored"])])
     headings = ["conversion", "minus", "cache", "attention parameters"]
-    return table([*headings, *map(title_of, results["scored"])], body) + f"\n\nPoints of 100. {machine(results)}"
+    return table([*headings, *map(title_of, results["scored"])], body) + f"\n\nPoints of 100. † Added after looks at the losses. {machine(results)}"
 
 
 TABLES = {table.__name__: table for table in (converted_embeddings, compared_embeddings)}

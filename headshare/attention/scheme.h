@@ -39,7 +39,7 @@ struct Posed {
 enum class KeysNormed { kBeforeKept, kWhenRead };
 
 // A layer that borrows its memory (AttentionOptions::memory) has none of the parameters that remember() alone reads:
-// the pointers to these are null. It has those that acting on the memory takes.
+// the pointers to these are null. It has the parameters that read the memory.
 class Scheme : public Layer {
  public:
   explicit Scheme(AttentionOptions resolved, KeysNormed keys = KeysNormed::kBeforeKept);
@@ -101,7 +101,7 @@ class Scheme : public Layer {
   Linear memory_projection(const std::string& name, int64_t out);
   // Returns such a projection of keys. Its bias is inert unless keys are rotated: the projection then keeps it unused.
   Linear key_projection(const std::string& name, int64_t out);
-  // Returns so many parameters of what project_memory() alone reads; 0 where the memory is borrowed.
+  // Returns `parameters`, which project_memory() alone reads, or 0 where the memory is borrowed.
   int64_t of_memory(int64_t parameters) const { return remembers(options_) ? parameters : 0; }
 
   // Splits x [B, T, heads * width] -> [B, heads, T, width].
