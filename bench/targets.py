@@ -132,7 +132,7 @@ def classifying(what, bound, ratio):
 
 def nearer_roof(rows):
     """Returns the per cent that rows of decoding reach of memory's roof or of arithmetic's, whichever is nearer."""
-    measured = [row for row in rows if "percent_of_product" in row]
+    measured = [row for row in rows if row.get("percent_of_product") and row.get("percent_of_stream")]
     return [(max(row["percent_of_stream"], row["percent_of_product"]), describe(row)) for row in measured]
 
 

@@ -164,9 +164,10 @@ def bench_decode(results):
     ]
     first = chosen[0]
     stream = " STREAM is the faster of its copy and triad, in turns with the rows, as a square matrix product is." if columns else ""
+    in_python = f" {IN_PYTHON}" if anchors else ""
     note = (
         f"One token for each of {first['batch_size']} sentences of {first['keys']:,}, one layer of {first['heads']} heads, "
-        f"{threads} threads.{stream} {IN_PYTHON} {versions(results)}."
+        f"{threads} threads.{stream}{in_python} {versions(results)}."
     )
     headings = ["scheme", "cache MiB", "ms per token", "GB/s of cache read", "speed relative to `mha`", "relative to torch"]
     headings += [heading for heading, _, _ in columns]

@@ -18,8 +18,8 @@ def bench_targets():
     lead = (
         f"{met} of {len(rows)} targets are met. **Bold** marks a missed one. Figures are ratios of time, torch's, transformers' "
         "or TensorLy's\nover headshare's, unless a unit is named, for the worst case that each target covers "
-        "(`tools/bench --targets`).\nRows against flex_attention and ONNX Runtime divide headshare's ratio to torch by theirs. Decoding and these rows "
-        "ran on an AMD EPYC, other rows\nof attention on an Intel Xeon ([machines](files.md#machines)):"
+        "(`tools/bench --targets`).\nRows against flex_attention and ONNX Runtime divide headshare's ratio to torch by theirs. Benchmarks ran on "
+        "different\nmachines ([files](files.md#machines)):"
     )
     return f"{lead}\n\n" + table(["benchmark", "target", "measured", "worst case"], rows)
 

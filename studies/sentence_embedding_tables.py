@@ -16,7 +16,7 @@ def load():
 
 
 def named(target):
-    """Names a target of `convert --to`; width 32, one head's, and random keys are controls."""
+    """Names a target of `convert --to`, or the keys drawn at random."""
     if target == RANDOM:
         return "keys drawn at random"
     if target.startswith("collaborative "):

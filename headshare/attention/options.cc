@@ -91,11 +91,12 @@ void resolve_rotary(const SchemeRecord& scheme, AttentionOptions* o) {
   if (turned == width) o->rotary_dimensions.reset();
 }
 
-// Drops the options about the token before in schemes that do not read them, as key widths are.
+// Tells whether a scheme reads an option that not every scheme does.
 bool reads(const SchemeRecord& scheme, const char* option) {
   return std::find(scheme.reads.begin(), scheme.reads.end(), option) != scheme.reads.end();
 }
 
+// Drops the options about the token before in schemes that do not read them, as key widths are.
 void resolve_token_before(const SchemeRecord& scheme, AttentionOptions* o) {
   o->kv_shift = o->kv_shift && reads(scheme, "kv-shift");
   o->key_offset = o->key_offset && reads(scheme, "key-offset");

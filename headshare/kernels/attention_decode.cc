@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <type_traits>
 
 #include "headshare/kernels/attention.h"
@@ -28,7 +28,7 @@ struct PartialResult {
 };
 
 // Queries and the heads that share a key lie along the lanes of a tile, so that a key is read once for all of them.
-// Where there are only some, they stay in rows.
+// Up to kFewRows rows of float32 stay as they are.
 template <typename T>
 class DecodeTiles {
  public:
@@ -261,7 +261,7 @@ class DecodeTiles {
   float *out_, *m_, *l_, *fade_;
 };
 
-// Plans parts of about `keys` keys so that every thread has work, none shorter than two tiles.
+// Plans parts so that every thread has work. A part has at least two tiles of keys, but for what padding cuts off.
 std::vector<DecodeItem> plan_decoding(const AttentionSizes& s, const AttentionRule& rule, int64_t threads,
                                       int64_t* parts) {
   const int64_t rows = s.H / s.Hk * s.T;

@@ -40,8 +40,8 @@ struct Rows {
 // minus infinity unless i >= j + diagonal.
 struct ScoreRule {
   float scale = 1;
-  const float* key_bias =
-      nullptr;  // [keys]; minus infinity hides a key; softmax_row reads whole multiples of kLaneStep
+  // [keys]; minus infinity hides a key. softmax_row reads a whole multiple of kLaneStep.
+  const float* key_bias = nullptr;
   float slope = 0;
   float distance = 0;     // position of lane 0 less position of row 0
   int64_t diagonal = -1;  // with causal: row j is hidden from lanes below j + diagonal
@@ -84,13 +84,15 @@ struct Tiles {
   // Computes out[i] += sum over r of weights[i, r] * value r.
   void (*query_values)(const Rows<float>& values, const float* weights, int64_t weight_stride, int64_t count,
                        float* out, int64_t out_stride);
-  // Computes out[r, i] = key r . query i for queries along lanes, [width, out.lanes].
+  // Computes out[r, i] = key r . query i for queries along lanes, [width, out.lanes]. Queries and rows of `out` begin
+  // at multiples of kLaneStep floats.
   void (*lane_scores)(const Rows<float>& keys, const float* queries, const Tile& out);
   // Computes out[i] += sum over r of weights[r, i] * value r.
   void (*lane_values)(const Rows<float>& values, const float* weights, int64_t weight_stride, int64_t count, float* out,
                       int64_t out_stride);
   // Takes a step of the running softmax, as softmax_step does, for one query, whose scores [keys] lie in a row; up to
-  // the next multiple of kLaneStep it is filled with zeros. Nothing is causal. Returns fade.
+  // the next multiple of kLaneStep it is filled with zeros. No key comes after the query; slack is not read. Returns
+  // fade.
   float (*softmax_row)(float* scores, int64_t keys, const ScoreRule& rule, float* m, float* l);
   // Computes y[i] = 2^x[i].
   void (*exp2)(const float* x, int64_t n, float* y);

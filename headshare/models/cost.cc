@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
@@ -65,6 +66,12 @@ void leave_to_scheme(const std::set<std::string>& given, AttentionOptions* atten
   if (!given.contains("attention-scale")) attention->scale.reset();
 }
 
+// A model's latent width was filled in when it was made: widths of its layers that the user gives stand in its place.
+void leave_to_layers(const std::set<std::string>& given, AttentionOptions* attention) {
+  if (!given.contains("layer-kv-latent-widths") || given.contains("kv-latent-width")) return;
+  attention->own.get<MlaOptions>().kv_latent.reset();
+}
+
 // Fills in what fits into `budget` bytes. Weights and cache take  w P + c x batch x context  bytes; in an
 // encoder-decoder the source is as long as the target. Learned positions make P grow with the context: P(context) = P0
 // + slope x context.
@@ -97,6 +104,7 @@ SchemeCost cost_of(const std::string& scheme, const CostOptions& options, const 
   AttentionOptions& attention = cost.model.common().attention;
   attention.scheme = scheme;
   if (!options.own_scheme.empty() && scheme != options.own_scheme) leave_to_scheme(options.given, &attention);
+  if (!options.own_scheme.empty()) leave_to_layers(options.given, &attention);
   Fields list = swept_fields(cost.model);
   if (!sweep.name.empty()) set_field(list, sweep.name, value, "--sweep");
   try {

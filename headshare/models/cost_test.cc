@@ -276,6 +276,22 @@ TEST(CostTest, TranslatorsAreTakenWithTheirSites) {
   EXPECT_EQ(own.model.as<EncoderDecoderOptions>().cross_scheme, "mqa");
 }
 
+TEST(CostTest, WidthsOfLayersStandInPlaceOfAModelsOwn) {
+  DecoderOptions model{.vocabulary = 100, .context = 32, .layers = 2};
+  model.attention = {.scheme = "mla", .d_model = 16, .heads = 2};
+  CostOptions options;
+  take_model(resolve(model), &options);
+  const auto count = [&] { return all_costs(options, {}).front().size.total_parameters; };
+  const int64_t before = count();
+  options.schemes = {"mla"};
+  Fields list = model_fields(options.model.common());
+  set_field(list, "layer-kv-latent-widths", "4,6", "test");
+  options.given = {"layer-kv-latent-widths"};
+  const SchemeCost cost = all_costs(options, {}).front();
+  EXPECT_EQ(cost.impossible, "");
+  EXPECT_LT(cost.size.total_parameters, before);
+}
+
 TEST(CostTest, CountsOfOtherPrograms) {
   DecoderOptions model{.vocabulary = 100, .context = 32, .layers = 2};
   model.attention = {.scheme = "mha", .d_model = 16, .heads = 2, .projection_bias = true};

@@ -152,8 +152,10 @@ std::string roof_note(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     if (row.rate.kind == RoofKind::kStream) {
       stream =
-          " STREAM's copy and triad take turns with the contenders, which are credited with one reading of the cache; "
-          "where many heads read one key, products may bound them sooner.";
+          " STREAM's copy and triad and a square matrix product take turns with the contenders, which are credited "
+          "with "
+          "one reading of the cache and with the products of heads that share nothing; where many heads read one key, "
+          "products may bound them sooner.";
     } else {
       product =
           " A square matrix product takes turns with the contenders, which are credited with the "
