@@ -165,7 +165,7 @@ def test_tables_are_sorted_by_cache(tmp_path, monkeypatch):
         cell("lrkv:8", "weights", [-9.0, 0.5], 256),
         cell("random-keys", "sample", [-14.0, 1.0], 768, mrpc=[-0.8, 1.2]),
     ]
-    comparison = {"ours": ["lrkv:8", "sample"], "theirs": ["lrkv:8", "weights"], "difference": {"qqp": [7.8, 0.5]}}
+    comparison = {"ours": ["lrkv:8", "sample"], "theirs": ["lrkv:8", "weights"], "added_later": True, "difference": {"qqp": [7.8, 0.5]}}
     results = {"scored": ["qqp"], "scores": {"qqp": 86.0, "mrpc": 72.0}, "converted": cells, "comparisons": [comparison]}
     results |= {"environment": {"processor": "One"}, "parts": {name: {"pairs": 3001, "groups": 2698} for name in ("qqp", "mrpc")}}
     (tmp_path / "sentence-embeddings.json").write_text(json.dumps(results))
@@ -178,4 +178,4 @@ def test_tables_are_sorted_by_cache(tmp_path, monkeypatch):
     assert latent.startswith("| `mla`, mean width 64 | sample text | 64 |") and latent.endswith("↓ |")
     assert "QQP: 86.0 before, 3,001 pairs in 2,698 groups. MRPC: 72.0 before" in text and "keys drawn at random -0.8 [-3.2, +1.6]" in text
     row = sentence_embedding_tables.compared_embeddings().splitlines()[2]
-    assert row.startswith("| `lrkv:8`, sample text | `lrkv:8`, weights alone | 256, 256 | 50 %, 50 % | +7.8 [") and row.endswith("↑ |")
+    assert row.startswith("| `lrkv:8`, sample text † | `lrkv:8`, weights alone | 256, 256 | 50 %, 50 % | +7.8 [") and row.endswith("↑ |")
