@@ -95,27 +95,30 @@ void relate_to_baseline(std::vector<AttentionRow>* rows) {
   }
 }
 
-// Returns what bounds a case: the products of heads, and in decoding the reading of the cache as well. STREAM's vectors
-// are float32 whatever the cache holds: bytes are bytes.
-std::vector<RoofOptions> roofs_over(const AttentionCase& one, bool small) {
-  std::vector<RoofOptions> over = {
-      {.kind = RoofKind::kProduct, .precision = one.precision, .device = one.device, .small = small}};
-  if (is_decoding(one)) over.push_back({.kind = RoofKind::kStream, .device = one.device, .small = small});
-  return over;
+RoofOptions roof_options(RoofKind kind, const AttentionCase& one, bool small) {
+  // STREAM's vectors are float32 whatever the cache holds: bytes are bytes.
+  const Precision precision = kind == RoofKind::kStream ? Precision::kFp32 : one.precision;
+  return {.kind = kind, .precision = precision, .device = one.device, .small = small};
 }
 
-std::vector<Roof>::iterator find_roof(const RoofOptions& wanted, std::vector<Roof>* roofs) {
-  return std::find_if(roofs->begin(), roofs->end(), [&](const Roof& roof) {
-    return roof.of.kind == wanted.kind && roof.of.precision == wanted.precision;
-  });
+// Returns what bounds a case: the products of heads, and in decoding the reading of the cache as well.
+std::vector<RoofKind> kinds_of_roofs(const AttentionCase& one) {
+  if (is_decoding(one)) return {RoofKind::kStream, RoofKind::kProduct};
+  return {RoofKind::kProduct};
+}
+
+bool is_alike(const Roof& roof, const RoofOptions& of) {
+  return roof.of.kind == of.kind && roof.of.precision == of.precision;
 }
 
 // Makes one roof for each kind of work and precision of the group.
 std::vector<Roof> roofs_of(const std::vector<AttentionCase>& group, bool small) {
   std::vector<Roof> roofs;
   for (const AttentionCase& one : group) {
-    for (const RoofOptions& of : roofs_over(one, small)) {
-      if (find_roof(of, &roofs) == roofs.end()) roofs.push_back({.of = of, .ways = roof_ways(of)});
+    for (const RoofKind kind : kinds_of_roofs(one)) {
+      const RoofOptions of = roof_options(kind, one, small);
+      const bool there = std::any_of(roofs.begin(), roofs.end(), [&](const Roof& roof) { return is_alike(roof, of); });
+      if (!there) roofs.push_back({.of = of, .ways = roof_ways(of)});
     }
   }
   return roofs;
@@ -147,16 +150,22 @@ void time_all(const TurnOptions& turns, std::vector<Prepared>* all, std::vector<
   }
 }
 
+// Returns what a row did in a second, beside the roof of one kind; nothing where it was refused.
+Rate rate_of(RoofKind kind, const Prepared& prepared, const AttentionRow& row, const std::vector<Roof>& roofs) {
+  const RoofOptions of = roof_options(kind, row.of, /*small=*/false);
+  const auto roof = std::find_if(roofs.begin(), roofs.end(), [&](const Roof& one) { return is_alike(one, of); });
+  const double work = kind == RoofKind::kStream ? prepared.bytes : prepared.operations;
+  return {.kind = kind,
+          .per_second = row.refused.empty() ? 1000 * work / row.timing.median_ms : 0,
+          .roof = roof->per_second};
+}
+
 // Fills in what each row of one case did in a second, and the roofs of the turns.
-void relate_to_roofs(std::vector<Roof>* roofs, Prepared* prepared) {
+void relate_to_roofs(const std::vector<Roof>& roofs, Prepared* prepared) {
   for (AttentionRow& row : prepared->rows) {
-    for (const RoofOptions& of : roofs_over(row.of, /*small=*/false)) {
-      Rate rate{.kind = of.kind, .per_second = 0, .roof = find_roof(of, roofs)->per_second};
-      const double work = of.kind == RoofKind::kStream ? prepared->bytes : prepared->operations;
-      if (row.refused.empty()) rate.per_second = 1000 * work / row.timing.median_ms;
-      const bool beside = is_decoding(row.of) && of.kind == RoofKind::kProduct;
-      (beside ? row.arithmetic.emplace() : row.rate) = rate;
-    }
+    const std::vector<RoofKind> kinds = kinds_of_roofs(row.of);
+    row.rate = rate_of(kinds.front(), *prepared, row, roofs);
+    if (is_decoding(row.of)) row.arithmetic = rate_of(kinds.back(), *prepared, row, roofs);
   }
 }
 
@@ -177,7 +186,7 @@ std::vector<AttentionRow> bench_attention(const std::vector<AttentionCase>& grou
   std::vector<AttentionRow> rows;
   for (Prepared& prepared : all) {
     relate_to_baseline(&prepared.rows);
-    relate_to_roofs(&roofs, &prepared);
+    relate_to_roofs(roofs, &prepared);
     std::move(prepared.rows.begin(), prepared.rows.end(), std::back_inserter(rows));
   }
   return rows;

@@ -173,7 +173,8 @@ std::string bench_json(const std::vector<ProductRow>& rows, c10::Device device) 
 
 std::string bench_text(const std::vector<AttentionRow>& rows, c10::Device device, int width) {
   const RateHeadings headings = rate_headings(rows, device);
-  const bool bounded_twice = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.arithmetic; });
+  const bool bounded_twice =
+      std::any_of(rows.begin(), rows.end(), [](const AttentionRow& row) { return row.arithmetic.has_value(); });
   std::vector<Column> columns = {
       {"case", Align::kLeft}, {"contender", Align::kLeft}, {"kernel", Align::kLeft}, {"median ms"},
       {"least ms"},           {"times as fast as torch"},  {headings.rate},          {headings.share},
