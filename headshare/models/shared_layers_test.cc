@@ -11,7 +11,6 @@
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
 #include "headshare/models/testing.h"
-#include "headshare/ops/allocation_meter.h"
 
 namespace headshare {
 namespace {
@@ -249,21 +248,7 @@ TEST(FactorisedEmbedding, CountsAndComesBack) {
 TEST(FactorisedEmbedding, TakesTheMemoryThatIsEstimated) {
   DecoderOptions options{.vocabulary = 2048, .context = 64, .layers = 8, .layer_groups = 1, .embedding_width = 16};
   options.attention = {.d_model = 128, .heads = 8};
-  options = resolve(options);
-  const Tensor text = random_ids(32, 64, 2048);
-  Decoder model = small_decoder(options);
-  {
-    const at::NoGradGuard no_grad;
-    const AllocationMeter meter;
-    model->token_losses(text, text);
-    const double share = evaluation_bytes(options, {.batch = 32, .length = 64}) / static_cast<double>(meter.peak());
-    EXPECT_THAT(share, testing::AllOf(testing::Gt(1 / 1.5), testing::Lt(1.5)));
-  }
-  const double parameters = 4.0 * static_cast<double>(measure(options).total_parameters);
-  const AllocationMeter meter;
-  model->loss(text, text).sum.backward();
-  const double estimate = training_bytes(options, {.batch = 32, .length = 64}) - 3 * parameters;
-  EXPECT_NEAR(estimate / static_cast<double>(meter.peak()), 1, 0.34);
+  expect_estimated_memory(resolve(options), {false});
 }
 
 }  // namespace

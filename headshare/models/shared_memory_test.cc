@@ -10,7 +10,6 @@
 #include "headshare/models/size.h"
 #include "headshare/models/testing.h"
 #include "headshare/models/vision.h"
-#include "headshare/ops/allocation_meter.h"
 
 namespace headshare {
 namespace shared_memory_test {
@@ -314,27 +313,7 @@ TEST(SharedMemoryModels, ComeBackFromACheckpointOfTheirVersion) {
 TEST(SharedMemoryModels, TakeTheMemoryThatIsEstimated) {
   DecoderOptions options{.vocabulary = 512, .context = 64, .layers = 8, .share_kv_layers = 4};
   options.attention = {.d_model = 128, .heads = 8};
-  options = resolve(options);
-  const Tensor text = random_ids(32, 64, 512);
-  Decoder model = small_decoder(options);
-  {
-    const at::NoGradGuard no_grad;
-    const AllocationMeter meter;
-    model->token_losses(text, text);
-    const double share = evaluation_bytes(options, {.batch = 32, .length = 64}) / static_cast<double>(meter.peak());
-    EXPECT_THAT(share, testing::AllOf(testing::Gt(1 / 1.5), testing::Lt(1.5)));
-  }
-  model->train();
-  const double parameters = 4.0 * static_cast<double>(measure(options).total_parameters);
-  for (const bool recompute : {false, true}) {
-    model->set_recompute(recompute);
-    model->zero_grad();
-    const AllocationMeter meter;
-    model->loss(text, text).sum.backward();
-    const double estimate =
-        training_bytes(options, {.batch = 32, .length = 64, .recompute = recompute}) - 3 * parameters;
-    EXPECT_NEAR(estimate / static_cast<double>(meter.peak()), 1, 0.34) << recompute;
-  }
+  expect_estimated_memory(resolve(options), {false, true});
 }
 
 TEST(SharedMemoryModels, WhatCannotBeIsRefused) {

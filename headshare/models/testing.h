@@ -13,6 +13,7 @@
 #include "headshare/models/encoder.h"
 #include "headshare/models/encoder_decoder.h"
 #include "headshare/models/size.h"
+#include "headshare/ops/allocation_meter.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
@@ -134,6 +135,31 @@ void expect_shared_starts(const Make& make) {
 // Returns random ids, int64 [rows, length], below `vocabulary`.
 inline Tensor random_ids(int64_t rows, int64_t length, int64_t vocabulary, uint64_t seed = 1) {
   return at::randint(vocabulary, {rows, length}, keyed_generator(at::kCPU, seed), at::kLong);
+}
+
+// Expects an evaluation and training steps of a decoder to take about the memory that is estimated for them, with
+// recomputation or without.
+inline void expect_estimated_memory(const DecoderOptions& resolved, const std::vector<bool>& recompute) {
+  const Tensor text = random_ids(32, 64, resolved.vocabulary);
+  Decoder model = small_decoder(resolved);
+  {
+    const at::NoGradGuard no_grad;
+    const AllocationMeter meter;
+    model->token_losses(text, text);
+    const double share = evaluation_bytes(resolved, {.batch = 32, .length = 64}) / static_cast<double>(meter.peak());
+    EXPECT_GT(share, 1 / 1.5);
+    EXPECT_LT(share, 1.5);
+  }
+  model->train();
+  const double parameters = 4.0 * static_cast<double>(measure(resolved).total_parameters);
+  for (const bool again : recompute) {
+    model->set_recompute(again);
+    model->zero_grad();
+    const AllocationMeter meter;
+    model->loss(text, text).sum.backward();
+    const double estimate = training_bytes(resolved, {.batch = 32, .length = 64, .recompute = again}) - 3 * parameters;
+    EXPECT_NEAR(estimate / static_cast<double>(meter.peak()), 1, 0.34) << again;
+  }
 }
 
 // Names positions for parameterised tests, as in "gqa_rotary".
