@@ -3,6 +3,7 @@ layers are made to read what the lowest of them projected: outputs, and gradient
 
 import json
 
+import llama_names
 import pytest
 import torch
 import transformers
@@ -17,17 +18,6 @@ SIZES = dict(
     max_position_embeddings=CONTEXT, rms_norm_eps=1e-6, tie_word_embeddings=False, attention_bias=False, hidden_act="silu",
 )  # fmt: skip
 
-# This maps theirs -> ours, within a block.
-NAMES = {
-    "self_attn.q_proj": "attention.scheme.query", "self_attn.k_proj": "attention.scheme.key",
-    "self_attn.v_proj": "attention.scheme.value", "self_attn.o_proj": "attention.scheme.output",
-    "self_attn.q_norm": "attention.scheme.query_norm", "self_attn.k_norm": "attention.scheme.key_norm",
-    "self_attn.kv_a_proj_with_mqa": "attention.scheme.latent", "self_attn.kv_a_layernorm": "attention.scheme.latent_norm",
-    "input_layernorm": "attention_norm", "post_attention_layernorm": "feed_forward_norm",
-    "mlp.gate_proj": "feed_forward.gate", "mlp.up_proj": "feed_forward.expand", "mlp.down_proj": "feed_forward.contract",
-}  # fmt: skip
-FIXED = {"model.embed_tokens.weight": "token_embedding", "lm_head.weight": "output_embedding", "model.norm.weight": "norm.weight"}
-
 # These parts make what an upper layer reads from the lowest one of its group.
 SHARED = {
     "Llama": ["k_proj", "v_proj"], "Qwen3": ["k_proj", "v_proj", "k_norm"],
@@ -37,17 +27,13 @@ SHARED = {
 
 def ours(name, value):
     """Yields our tensors of one of theirs, with their names."""
-    if name in FIXED:
-        yield FIXED[name], value
+    if not name.endswith("self_attn.kv_b_proj.weight"):
+        yield llama_names.ours(name), value
         return
-    _, _, layer, rest = name.split(".", 3)
-    part, end = rest.rsplit(".", 1)
-    if part == "self_attn.kv_b_proj":
-        of_heads = value.view(HEADS, CONTENT + WIDTH // HEADS, LATENT)
-        yield f"blocks.{layer}.attention.scheme.key.weight", of_heads[:, :CONTENT].flatten(0, 1)
-        yield f"blocks.{layer}.attention.scheme.value.weight", of_heads[:, CONTENT:].flatten(0, 1)
-        return
-    yield f"blocks.{layer}.{NAMES[part]}.{end}", value
+    layer = name.split(".")[2]
+    of_heads = value.view(HEADS, CONTENT + WIDTH // HEADS, LATENT)
+    yield f"blocks.{layer}.attention.scheme.key.weight", of_heads[:, :CONTENT].flatten(0, 1)
+    yield f"blocks.{layer}.attention.scheme.value.weight", of_heads[:, CONTENT:].flatten(0, 1)
 
 
 def config_of(kind):

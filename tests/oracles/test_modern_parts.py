@@ -6,6 +6,7 @@ import pytest
 import torch
 import transformers
 from conftest import run_command
+from llama_names import ours
 from safetensors.torch import load_file, save_file
 
 HEADS, GROUPS, WIDTH, LAYERS, INNER, VOCABULARY, CONTEXT = 6, 3, 24, 2, 40, 31, 11
@@ -15,26 +16,6 @@ SIZES = dict(
     num_key_value_heads=GROUPS, head_dim=WIDTH // HEADS, vocab_size=VOCABULARY, max_position_embeddings=CONTEXT,
     rms_norm_eps=1e-6, tie_word_embeddings=False, attention_bias=False,
 )  # fmt: skip
-
-# This maps theirs -> ours, within a block.
-NAMES = {
-    "self_attn.q_proj": "attention.scheme.query", "self_attn.k_proj": "attention.scheme.key",
-    "self_attn.v_proj": "attention.scheme.value", "self_attn.o_proj": "attention.scheme.output",
-    "self_attn.q_norm": "attention.scheme.query_norm", "self_attn.k_norm": "attention.scheme.key_norm",
-    "input_layernorm": "attention_norm", "post_attention_layernorm": "feed_forward_norm",
-    "mlp.gate_proj": "feed_forward.gate", "mlp.up_proj": "feed_forward.expand", "mlp.down_proj": "feed_forward.contract",
-}  # fmt: skip
-
-
-def ours(name):
-    fixed = {
-        "model.embed_tokens.weight": "token_embedding", "lm_head.weight": "output_embedding", "model.norm.weight": "norm.weight",
-    }  # fmt: skip
-    if name in fixed:
-        return fixed[name]
-    _, _, layer, rest = name.split(".", 3)
-    part, end = rest.rsplit(".", 1)
-    return f"blocks.{layer}.{NAMES[part]}.{end}"
 
 
 @pytest.mark.parametrize("kind", ["Llama", "Qwen3", "Llama, geglu"])
