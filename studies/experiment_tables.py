@@ -31,7 +31,7 @@ from table_parts import (
 ATTENTION = RESULTS.parents[1] / "headshare/attention"
 LIST = re.findall(r"^HS_SCHEME\((\w+)\)", (ATTENTION / "schemes.inc").read_text(), re.MULTILINE)
 # These schemes are trained. The records of the others name the scheme whose weights they compute with.
-SCHEMES = tuple(name for name in LIST if ".weights_of = " not in (ATTENTION / f"{name}.cc").read_text())
+SCHEMES = tuple(name for name in LIST if ".weights_of = " not in (ATTENTION / f"schemes/{name}.cc").read_text())
 TASKS = ("offsets", "recall", "induction", "dyck")
 
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "headshare/ops/head_weights.h"
+#include "headshare/ops/head_attention/head_weights.h"
 
 namespace headshare {
 namespace {

@@ -7,7 +7,7 @@
 #include "headshare/base/rng.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/testing.h"
-#include "headshare/ops/head_weights.h"
+#include "headshare/ops/head_attention/head_weights.h"
 
 namespace headshare {
 namespace {

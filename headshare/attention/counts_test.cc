@@ -2,7 +2,7 @@
 // prints.
 #include <gtest/gtest.h>
 
-#include "headshare/attention/gqa.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/attention/testing.h"
 #include "headshare/base/strings/format.h"
 

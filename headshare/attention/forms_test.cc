@@ -4,8 +4,8 @@
 #include <torch/autograd.h>
 
 #include "headshare/attention/kernel_choice.h"
-#include "headshare/attention/latent_testing.h"
 #include "headshare/attention/rotary.h"
+#include "headshare/attention/schemes/latent_testing.h"
 #include "headshare/attention/testing.h"
 
 namespace headshare {

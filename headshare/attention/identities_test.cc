@@ -1,8 +1,8 @@
 // These tests rewrite one scheme as another (docs/mathematics.md#identities), by copying weights.
 #include <gmock/gmock.h>
 
-#include "headshare/attention/gqa.h"
-#include "headshare/attention/mhe_options.h"
+#include "headshare/attention/schemes/gqa.h"
+#include "headshare/attention/schemes/mhe_options.h"
 #include "headshare/attention/testing.h"
 #include "headshare/base/testing.h"
 

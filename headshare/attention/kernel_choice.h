@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headshare/attention/options.h"
-#include "headshare/ops/head_attention.h"
+#include "headshare/ops/head_attention/head_attention.h"
 
 namespace headshare {
 

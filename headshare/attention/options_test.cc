@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "headshare/attention/attention.h"
-#include "headshare/attention/collaborative.h"
-#include "headshare/attention/gqa.h"
-#include "headshare/attention/mhe_options.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/collaborative.h"
+#include "headshare/attention/schemes/gqa.h"
+#include "headshare/attention/schemes/mhe_options.h"
 #include "headshare/base/error.h"
 #include "headshare/base/testing.h"
 

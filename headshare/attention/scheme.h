@@ -8,7 +8,7 @@
 #include "headshare/attention/kv_cache.h"
 #include "headshare/attention/kv_shift.h"
 #include "headshare/attention/options.h"
-#include "headshare/ops/head_attention.h"
+#include "headshare/ops/head_attention/head_attention.h"
 #include "headshare/ops/linear.h"
 #include "headshare/ops/norm.h"
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "headshare/attention/latent_testing.h"
+#include "headshare/attention/schemes/latent_testing.h"
 #include "headshare/base/error.h"
 #include "headshare/bench/attention_check.h"
 #include "headshare/bench/process_memory.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "headshare/attention/mhe_options.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/mhe_options.h"
 #include "headshare/base/error.h"
 
 namespace headshare {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "headshare/base/error.h"
-#include "headshare/ops/head_attention_backends.h"
+#include "headshare/ops/head_attention/backends.h"
 
 namespace headshare {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/bench/sdpa_kernel.h"
-#include "headshare/ops/head_attention_backends.h"
+#include "headshare/ops/head_attention/backends.h"
 
 namespace headshare {
 namespace {

@@ -6,7 +6,7 @@
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/check_comparison.h"
 #include "headshare/compare/testing.h"
-#include "headshare/models/block_stack.h"
+#include "headshare/models/blocks/block_stack.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/count_layers.h"
 #include "headshare/ops/linear.h"

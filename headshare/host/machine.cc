@@ -13,7 +13,7 @@
 #include "headshare/base/proc.h"
 #include "headshare/host/runtime_options.h"
 #include "headshare/kernels/tiles.h"
-#include "headshare/ops/head_attention.h"
+#include "headshare/ops/head_attention/head_attention.h"
 
 namespace headshare {
 namespace {

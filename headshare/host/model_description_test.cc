@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "headshare/attention/gqa.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/testing.h"
 #include "headshare/host/model_shape.h"
 #include "headshare/tasks/testing.h"

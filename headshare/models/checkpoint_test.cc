@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include "headshare/attention/gqa.h"
-#include "headshare/attention/mla.h"
+#include "headshare/attention/schemes/gqa.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/testing.h"
-#include "headshare/models/feed_forward.h"
+#include "headshare/models/blocks/feed_forward.h"
 #include "headshare/models/testing.h"
 #include "headshare/ops/testing.h"
 #include "headshare/text/simple/byte_tokenizer.h"

@@ -7,13 +7,13 @@
 #include <optional>
 #include <tuple>
 
-#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/metrics/model_size.h"
-#include "headshare/models/block.h"
+#include "headshare/models/blocks/block.h"
+#include "headshare/models/blocks/options.h"
 #include "headshare/models/embeddings/options.h"
-#include "headshare/models/options.h"
 
 namespace headshare {
 

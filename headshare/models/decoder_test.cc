@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "headshare/attention/mhe_options.h"
+#include "headshare/attention/schemes/mhe_options.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/size.h"
 #include "headshare/models/testing.h"

@@ -2,9 +2,9 @@
 // where wanted a pooler, a masked-LM head and the head of a task. With scheme `mha` and its default options it is BERT.
 #pragma once
 
-#include "headshare/models/masked_head.h"
-#include "headshare/models/task_head.h"
-#include "headshare/models/three_way_head.h"
+#include "headshare/models/heads/masked_head.h"
+#include "headshare/models/heads/task_head.h"
+#include "headshare/models/heads/three_way_head.h"
 #include "headshare/models/transformer.h"
 
 namespace headshare {

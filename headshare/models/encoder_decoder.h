@@ -2,7 +2,7 @@
 // source through cross-attention. With scheme `mha` and norms after it is the first Transformer (Vaswani et al., 2017).
 #pragma once
 
-#include "headshare/models/block_stack.h"
+#include "headshare/models/blocks/block_stack.h"
 #include "headshare/models/encoder_decoder_options.h"
 #include "headshare/models/teacher_output.h"
 

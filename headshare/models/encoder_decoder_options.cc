@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/base/options/prefixed.h"
 

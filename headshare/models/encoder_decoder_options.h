@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "headshare/models/options.h"
+#include "headshare/models/blocks/options.h"
 
 namespace headshare {
 

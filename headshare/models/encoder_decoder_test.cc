@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "headshare/attention/mla.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/base/options/ignored_target.h"
 #include "headshare/base/testing.h"

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "headshare/attention/mhe_options.h"
+#include "headshare/attention/schemes/mhe_options.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "headshare/base/testing.h"
-#include "headshare/models/block.h"
+#include "headshare/models/blocks/block.h"
 #include "headshare/models/testing.h"
 
 namespace headshare {

@@ -4,7 +4,7 @@
 #include <any>
 #include <concepts>
 
-#include "headshare/models/options.h"
+#include "headshare/models/blocks/options.h"
 
 namespace headshare {
 

@@ -1,7 +1,7 @@
 // Some kinds of position end at a model's context.
 #pragma once
 
-#include "headshare/models/options.h"
+#include "headshare/models/blocks/options.h"
 
 namespace headshare {
 

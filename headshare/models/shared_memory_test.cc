@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "headshare/attention/mla.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "headshare/attention/scheme.h"
-#include "headshare/models/feed_forward.h"
+#include "headshare/models/blocks/feed_forward.h"
 #include "headshare/models/model_kind.h"
 #include "headshare/ops/cross_entropy.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "headshare/attention/latent_testing.h"
-#include "headshare/attention/mla.h"
+#include "headshare/attention/schemes/latent_testing.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/testing.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headshare/base/options/ignored_target.h"
-#include "headshare/models/block_stack.h"
+#include "headshare/models/blocks/block_stack.h"
 #include "headshare/models/embeddings/token_embedding.h"
 #include "headshare/models/teacher_output.h"
 #include "headshare/ops/linear.h"

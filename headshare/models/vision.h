@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "headshare/models/block_stack.h"
+#include "headshare/models/blocks/block_stack.h"
 #include "headshare/models/embeddings/patch_embedding.h"
 #include "headshare/models/vision_options.h"
 #include "headshare/ops/linear.h"

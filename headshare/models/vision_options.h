@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/models/options.h"
+#include "headshare/models/blocks/options.h"
 
 namespace headshare {
 

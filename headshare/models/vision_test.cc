@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include "headshare/attention/mhe_options.h"
+#include "headshare/attention/schemes/mhe_options.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"

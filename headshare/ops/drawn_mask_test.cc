@@ -6,7 +6,7 @@
 
 #include "headshare/base/testing.h"
 #include "headshare/kernels/element_dropout.h"
-#include "headshare/ops/head_dropout.h"
+#include "headshare/ops/head_attention/head_dropout.h"
 #include "headshare/ops/layer.h"
 #include "headshare/ops/op_passes.h"
 #include "headshare/ops/parallel.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/ops/head_dropout.h"
+#include "headshare/ops/head_attention/head_dropout.h"
 #include "headshare/ops/parallel.h"
 #include "headshare/ops/tensor_memory.h"
 #include "headshare/ops/tile_gemm.h"

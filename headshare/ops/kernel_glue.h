@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "headshare/kernels/attention.h"
-#include "headshare/ops/head_attention.h"
+#include "headshare/ops/head_attention/head_attention.h"
 
 namespace headshare::kernel_glue {
 

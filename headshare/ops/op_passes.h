@@ -1,5 +1,5 @@
 // Operations as pairs of passes without autograd: what the torch::autograd::Functions of this folder call, and callers
-// that have an autograd of their own (headshare/torch_library). Attention's are in head_attention_passes.h.
+// that have an autograd of their own (headshare/torch_library). Attention's are in head_attention/passes.h.
 //
 // A forward pass takes any layout, device and floating-point type. Where headshare has no pass of its own, libtorch's
 // operations compute the same.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "headshare/attention/collaborative.h"
 #include "headshare/attention/idle_options.h"
+#include "headshare/attention/schemes/collaborative.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/options/nearest.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "headshare/base/options/own_options.h"
-#include "headshare/models/options.h"
+#include "headshare/models/blocks/options.h"
 
 namespace headshare {
 

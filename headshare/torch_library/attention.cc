@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "headshare/base/error.h"
-#include "headshare/ops/head_attention_backends.h"
-#include "headshare/ops/head_attention_passes.h"
+#include "headshare/ops/head_attention/backends.h"
+#include "headshare/ops/head_attention/passes.h"
 #include "headshare/torch_library/glue.h"
 
 namespace headshare::torch_library {

@@ -7,7 +7,7 @@
 #include "headshare/attention/attention.h"
 #include "headshare/attention/idle_options.h"
 #include "headshare/base/error.h"
-#include "headshare/ops/head_weights.h"
+#include "headshare/ops/head_attention/head_weights.h"
 #include "headshare/torch_library/borrowing.h"
 #include "headshare/torch_library/classes.h"
 

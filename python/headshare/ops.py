@@ -183,7 +183,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, **options: Unpack[Atten
     Raises:
         RuntimeError: shapes, types or devices do not fit; the message has the numbers.
 
-    Source: docs/mathematics.md (the canonical form); headshare/ops/head_attention.h.
+    Source: docs/mathematics.md (the canonical form); headshare/ops/head_attention/head_attention.h.
     """
     return _ops.attention_forward(*_problem(query, key, value, **options))[0]
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "headshare/attention/gqa.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/tables/workers_table.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "headshare/attention/collaborative.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/collaborative.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/collaborative/fill_scheme.h"
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "headshare/attention/collaborative.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/collaborative.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/collaborative/widths.h"
 #include "headshare/models/size.h"

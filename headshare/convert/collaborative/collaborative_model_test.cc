@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include "headshare/attention/collaborative.h"
+#include "headshare/attention/schemes/collaborative.h"
 #include "headshare/base/testing.h"
 #include "headshare/convert/collaborative/widths.h"
 #include "headshare/convert/exact/exact_model.h"

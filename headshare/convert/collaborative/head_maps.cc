@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/collaborative/model_change.h"
 

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "headshare/attention/gqa.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/foreign/rotary_slowdown.h"
 #include "headshare/convert/hf/families/gpt2_form.h"

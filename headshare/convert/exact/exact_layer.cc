@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "headshare/attention/collaborative.h"
-#include "headshare/attention/gqa.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/collaborative.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/convert/collaborative/fill_scheme.h"

@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include "headshare/attention/collaborative.h"
-#include "headshare/attention/gqa.h"
-#include "headshare/attention/mhe_options.h"
+#include "headshare/attention/schemes/collaborative.h"
+#include "headshare/attention/schemes/gqa.h"
+#include "headshare/attention/schemes/mhe_options.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/testing.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "headshare/attention/gqa.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/base/files/damaged_file.h"
 #include "headshare/base/json/json_input.h"

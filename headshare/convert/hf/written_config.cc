@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "headshare/attention/gqa.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/base/files/file.h"
 #include "headshare/base/json/json_input.h"

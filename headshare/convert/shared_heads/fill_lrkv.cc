@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headshare/attention/lrkv.h"
+#include "headshare/attention/schemes/lrkv.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/collaborative/rotary_maps.h"
 #include "headshare/convert/shared_heads/conversions.h"

@@ -2,7 +2,7 @@
 // head multiplies are what output maps take up.
 #include <ATen/ATen.h>
 
-#include "headshare/attention/mhe_options.h"
+#include "headshare/attention/schemes/mhe_options.h"
 #include "headshare/convert/collaborative/rotary_maps.h"
 #include "headshare/convert/shared_heads/conversions.h"
 #include "headshare/convert/shared_heads/multiplied_heads.h"

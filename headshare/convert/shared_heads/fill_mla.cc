@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/shared_heads/conversions.h"
 #include "headshare/convert/shared_heads/sharing_problem.h"

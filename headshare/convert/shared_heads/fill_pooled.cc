@@ -1,6 +1,6 @@
 // Grouped-query and multi-query attention: the heads of a group get one key and one value map
 // (docs/mathematics.md#shared-heads).
-#include "headshare/attention/gqa.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/shared_heads/conversions.h"
 #include "headshare/convert/shared_heads/sharing_problem.h"

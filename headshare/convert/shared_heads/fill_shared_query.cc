@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/attention/shared_query.h"
+#include "headshare/attention/schemes/shared_query.h"
 #include "headshare/base/error.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/convert/shared_heads/added_heads.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "headshare/attention/mla.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/testing.h"
 #include "headshare/convert/collaborative/head_maps.h"
 #include "headshare/convert/shared_heads/shared_heads_model.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "headshare/attention/shared_query.h"
+#include "headshare/attention/schemes/shared_query.h"
 #include "headshare/convert/collaborative/decomposition.h"
 
 namespace headshare {

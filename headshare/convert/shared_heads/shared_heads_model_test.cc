@@ -7,9 +7,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "headshare/attention/mhe_options.h"
-#include "headshare/attention/mla.h"
 #include "headshare/attention/scheme_record.h"
+#include "headshare/attention/schemes/mhe_options.h"
+#include "headshare/attention/schemes/mla.h"
 #include "headshare/base/testing.h"
 #include "headshare/convert/collaborative/collaborative.h"
 #include "headshare/convert/collaborative/fill_scheme.h"

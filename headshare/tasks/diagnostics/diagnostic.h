@@ -10,7 +10,7 @@
 
 #include "headshare/base/options/field.h"
 #include "headshare/base/rng.h"
-#include "headshare/models/options.h"
+#include "headshare/models/blocks/options.h"
 
 namespace headshare {
 

@@ -5,7 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/options/ignored_target.h"
 #include "headshare/base/shuffle.h"
-#include "headshare/models/three_way_head.h"
+#include "headshare/models/heads/three_way_head.h"
 
 namespace headshare {
 namespace {

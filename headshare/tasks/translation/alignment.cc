@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
-#include "headshare/ops/head_weights.h"
+#include "headshare/ops/head_attention/head_weights.h"
 
 namespace headshare {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headshare/convert/hf/config.h"
-#include "headshare/models/options.h"
+#include "headshare/models/blocks/options.h"
 
 namespace headshare {
 

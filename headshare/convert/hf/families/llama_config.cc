@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "headshare/attention/gqa.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/convert/hf/families/layer_windows.h"

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "headshare/attention/gqa.h"
 #include "headshare/attention/qk_norm.h"
+#include "headshare/attention/schemes/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/hf/families/layer_windows.h"
 #include "headshare/convert/hf/families/llama_form.h"
