@@ -27,6 +27,7 @@ EXPECTED = (
     ("curve-joint-rotary", "mhe_add", "sha"),
     ("curve-joint-rotary", "lrkv_1", "mha"),
     ("curve-offsets-rotary", "lrkv_1", "mha"),
+    ("curve-k-gram-rotary", "lrkv_1", "mha"),
     ("curve-joint-rotary", "sq_bias", "sha"),
     ("curve-offsets-rotary", "sq_bias", "sha"),
     ("curve-offsets", "sq_bias", "sha"),
