@@ -33,9 +33,10 @@ class LowRankKeyValue : public Scheme {
   }
 
   // Few queries read the shared head and all residuals as one wide head: each query is compared with H r numbers
-  // instead of D, but no key and no value is made as wide as H heads.
-  Form form_for(int64_t T, int64_t) const override {
-    return T * H() <= 2 * D() ? Form::kFewQueries : Form::kManyQueries;
+  // instead of D, but no key and no value is made as wide as H heads. Products are equally many at T H = D; what
+  // writing those keys and values takes moves the change to about 8 D (docs/design/067-ladders-of-head-maps.md).
+  Form form_for(int64_t T, int64_t S) const override {
+    return T < S && T * H() <= 8 * D() ? Form::kFewQueries : Form::kManyQueries;
   }
 
   Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {

@@ -52,10 +52,11 @@ TEST(Lrkv, BothFormsGiveTheSameHeads) {
   const Attention layer = random_attention({.scheme = "lrkv", .d_model = 768, .heads = 12});
   EXPECT_EQ(layer->scheme().form_for(1, 512), Form::kFewQueries);
   EXPECT_EQ(layer->scheme().form_for(512, 512), Form::kManyQueries);
-  EXPECT_EQ(layer->scheme().form_for(10, 512), Form::kFewQueries) << "120 residuals against 128 dimensions";
-  EXPECT_EQ(layer->scheme().form_for(11, 512), Form::kManyQueries);
-  EXPECT_EQ(make_scheme(resolve({.scheme = "lrkv", .d_model = 16, .heads = 4}))->form_for(2, 9), Form::kFewQueries)
-      << "as many of one as of the other";
+  EXPECT_EQ(layer->scheme().form_for(42, 512), Form::kFewQueries) << "504 queries of heads, 8 times 64 dimensions";
+  EXPECT_EQ(layer->scheme().form_for(43, 512), Form::kManyQueries);
+  EXPECT_EQ(make_scheme(resolve({.scheme = "lrkv", .d_model = 16, .heads = 4}))->form_for(8, 9), Form::kFewQueries)
+      << "exactly 8 times";
+  EXPECT_EQ(layer->scheme().form_for(2, 2), Form::kManyQueries) << "a sequence without a cache";
 }
 
 TEST(Lrkv, CountsItsResiduals) {
