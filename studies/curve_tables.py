@@ -3,7 +3,17 @@
 import statistics
 
 import judging
-from table_parts import ARROWS, CEILING, SMALLEST_ACCURACY, load, table, with_deviation, with_interval
+from table_parts import (
+    ARROWS,
+    CEILING,
+    SMALLEST_ACCURACY,
+    SMALLEST_LOSS,
+    load,
+    mark_of_loss,
+    table,
+    with_deviation,
+    with_interval,
+)
 
 # The comparisons of the curve, by what a column calls them.
 LINES = {
@@ -13,6 +23,18 @@ LINES = {
     "curve-joint": "joint-recall, learned",
     "curve-offsets": "offsets, learned",
 }
+EXPECTED_OF_ENCODERS = (
+    ("sq_bias", "sha"),
+    ("sq_diagonal", "sha"),
+    ("sq_complex", "sq_diagonal"),
+    ("sq_diagonal", "mqa"),
+    ("sq_complex", "mqa"),
+    ("sq_full", "mqa"),
+    ("lrkv_1", "mqa"),
+)
+# The comparisons of one recipe at several sizes, the smallest first.
+SIZES = ("curve-mlm", "sizes-3m")
+TOO_FEW = "Three seeds are not there yet."
 GATED = {"curve-joint-rotary": "curve-joint-gate", "curve-offsets-rotary": "curve-offsets-gate"}
 QUERY_SIDE = ("sq_bias", "sq_diagonal", "sq_complex", "sq_blocks", "sq_rank_1", "sq_rank_4", "sq_full")
 KEY_SIDE = ("lrkv_1", "lrkv_4", "lrkv_8")
@@ -43,13 +65,13 @@ def finished(names):
     return {name: results for name in names if (results := load(name))}
 
 
-def by_seed(results):
-    """Returns {variant: {seed: accuracy}}, each at the rate that validation chose."""
+def by_seed(results, figure="quality"):
+    """Returns {variant: {seed: accuracy, or another figure}}, each at the rate that validation chose."""
     chosen = {row["variant"]: row["setting"] for row in results["rows"]}
     found = {}
     for cell in results["cells"]:
         if cell["weights_of"] is None and cell["setting"] == chosen[cell["variant"]]:
-            found.setdefault(cell["variant"], {})[cell["seed"]] = cell["quality"]
+            found.setdefault(cell["variant"], {})[cell["seed"]] = cell[figure]
     return found
 
 
@@ -153,4 +175,51 @@ def heads_gate():
     return table(["point", *headings], body) + "\n\n" + note
 
 
-TABLES = {table.__name__: table for table in (heads_curve, heads_expected, heads_more, heads_gate)}
+def with_three_seeds(name):
+    """Returns a comparison whose parts are all there, or None."""
+    results = load(name)
+    return results if results and results["rows"][0]["quality"]["count"] >= judging.FEWEST_SEEDS else None
+
+
+def heads_encoders():
+    """Tabulates the losses of encoders on masked tokens by point of the curve."""
+    results = with_three_seeds("curve-mlm")
+    if not results:
+        return TOO_FEW
+    rows, own = {row["variant"]: row for row in results["rows"]}, own_parameters(results)
+    judged = judging.differences(results)
+    arrows = judging.arrows({"loss": judged}, SMALLEST_LOSS)
+    body = []
+    for variant in (one for one in ORDER if one in rows):
+        over = judged.get(variant)
+        mark = mark_of_loss(over, arrows.get(("loss", variant), 0))
+        cache = f"{rows[variant]['cache_elements_per_token']:,}"
+        body.append([f"`{variant}`", f"{own[variant]:,}", cache, with_deviation(rows[variant]["test_loss"], 3), with_interval(over, 3, mark)])
+    between = pair_differences(by_seed(results, "test_loss"), EXPECTED_OF_ENCODERS)
+    shape = results["options"]
+    note = f"Test loss in nats; {rows['mha']['quality']['count']} seeds, {shape['layers']} layers of {shape['d-model']}, {shape['heads']} heads; parameters are beyond sha's."
+    return (
+        table(["point", "parameters", "cache", "masked-LM loss", "difference to mha"], body) + "\n\n"
+        + table(["difference", "loss"], difference_rows(between)) + "\n\n" + note
+    )  # fmt: skip
+
+
+def heads_sizes():
+    """Tabulates how far schemes lie behind mha at several sizes, and how much that grows with the size."""
+    found = {name: results for name in SIZES if (results := with_three_seeds(name))}
+    if len(found) < len(SIZES):
+        return TOO_FEW
+    losses = {name: by_seed(results, "test_loss") for name, results in found.items()}
+    schemes = [one for one in ORDER if one != "mha" and all(one in losses[name] for name in found)]
+    gaps = {name: {one: {seed: value - of["mha"][seed] for seed, value in of[one].items()} for one in schemes} for name, of in losses.items()}
+    judged = {name: judging.judge({one: list(values.values()) for one, values in of.items()}) for name, of in gaps.items()}
+    first, last = gaps[SIZES[0]], gaps[SIZES[-1]]
+    growth = judging.judge({one: [last[one][seed] - value for seed, value in first[one].items() if seed in last[one]] for one in schemes})
+    sizes = {name: next(row for row in results["rows"] if row["variant"] == "mha") for name, results in found.items()}
+    headings = [f"{sizes[name]['total_parameters'] / 1e6:.2g} million: {with_deviation(sizes[name]['test_loss'], 3)}" for name in found]
+    body = [[f"`{one}`", *(with_interval(judged[name][one], 3) for name in found), with_interval(growth[one], 3)] for one in schemes]
+    note = "Loss minus mha's, whose loss heads each column; intervals hold for the differences of a column together."
+    return table(["scheme", *headings, "the last minus the first"], body) + "\n\n" + note
+
+
+TABLES = {table.__name__: table for table in (heads_curve, heads_expected, heads_more, heads_gate, heads_encoders, heads_sizes)}
