@@ -14,6 +14,26 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Reading the memory of an emptied value throws where the error can be taken back afterwards. torch 2.11 cannot do
+// that: a reader finds no memory there.
+template <typename Storage>
+constexpr bool kErrorCanGo = requires(Storage& storage) {
+  storage.clear_data_ptr_access_error_msg_();
+};
+
+template <typename Storage>
+void refuse_reading(Storage& storage) {
+  if constexpr (kErrorCanGo<Storage>) {
+    storage.release_data_and_set_meta_custom_data_ptr_error_msg_(
+        "headshare reads a value that it makes again in the backward pass only; this is a defect of headshare");
+  }
+}
+
+template <typename Storage>
+void allow_reading(Storage& storage) {
+  if constexpr (kErrorCanGo<Storage>) storage.clear_data_ptr_access_error_msg_();
+}
+
 // A value shares its storage with what operations saved of it, so that to fill the storage is to fill them all.
 struct Emptied : torch::CustomClassHolder {
   Emptied(const Tensor& value, std::function<Tensor()> make)
@@ -23,8 +43,7 @@ struct Emptied : torch::CustomClassHolder {
     c10::StorageImpl& storage = *value.storage().unsafeGetStorageImpl();
     storage.set_data_ptr_noswap(storage.allocator()->allocate(0));
     storage.set_nbytes(0);
-    storage.release_data_and_set_meta_custom_data_ptr_error_msg_(
-        "headshare reads a value that it makes again in the backward pass only; this is a defect of headshare");
+    refuse_reading(storage);
   }
 
   // Fills the storage once: a second backward pass over a graph that was retained finds it full.
@@ -39,7 +58,7 @@ struct Emptied : torch::CustomClassHolder {
     c10::StorageImpl& from = *made.storage().unsafeGetStorageImpl();
     c10::StorageImpl& to = *value.storage().unsafeGetStorageImpl();
     const size_t bytes = from.nbytes();
-    to.clear_data_ptr_access_error_msg_();
+    allow_reading(to);
     to.set_data_ptr_noswap(from.set_data_ptr(c10::DataPtr(nullptr, made.device())));
     to.set_nbytes(bytes);
     from.set_nbytes(0);
@@ -79,5 +98,7 @@ Tensor made_again(const Tensor& value, std::function<Tensor()> make, const Tenso
   emptied->empty();
   return returned;
 }
+
+bool emptied_values_refuse_reading() { return kErrorCanGo<c10::StorageImpl>; }
 
 }  // namespace headshare

@@ -15,4 +15,8 @@ using at::Tensor;
 // operation saved `value`, or without gradient mode, nothing happens.
 Tensor made_again(const Tensor& value, std::function<Tensor()> make, const Tensor& result);
 
+// Tells whether an operation that reads an emptied value throws. torch 2.11 cannot take such an error back when the
+// value is made again, so there a reader finds no memory.
+bool emptied_values_refuse_reading();
+
 }  // namespace headshare

