@@ -193,13 +193,13 @@ def heads_encoders():
     for variant in (one for one in ORDER if one in rows):
         over = judged.get(variant)
         mark = mark_of_loss(over, arrows.get(("loss", variant), 0))
-        cache = f"{rows[variant]['cache_elements_per_token']:,}"
-        body.append([f"`{variant}`", f"{own[variant]:,}", cache, with_deviation(rows[variant]["test_loss"], 3), with_interval(over, 3, mark)])
+        body.append([f"`{variant}`", f"{own[variant]:,}", with_deviation(rows[variant]["test_loss"], 3), with_interval(over, 3, mark)])
     between = pair_differences(by_seed(results, "test_loss"), EXPECTED_OF_ENCODERS)
     shape = results["options"]
-    note = f"Test loss in nats; {rows['mha']['quality']['count']} seeds, {shape['layers']} layers of {shape['d-model']}, {shape['heads']} heads; parameters are beyond sha's."
+    note = f"Test loss in nats; {rows['mha']['quality']['count']} seeds, {shape['layers']} layers of {shape['d-model']}, {shape['heads']} heads; parameters are those of attention "
+    note += "beyond sha's. Intervals hold for all differences of a table together; ↓ takes Holm's correction over the first table."
     return (
-        table(["point", "parameters", "cache", "masked-LM loss", "difference to mha"], body) + "\n\n"
+        table(["point", "parameters", "masked-LM loss", "difference to mha"], body) + "\n\n"
         + table(["difference", "loss"], difference_rows(between)) + "\n\n" + note
     )  # fmt: skip
 

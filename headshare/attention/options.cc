@@ -87,7 +87,8 @@ void resolve_rotary(const SchemeRecord& scheme, AttentionOptions* o) {
            " chooses itself which dimensions turn; leave --rotary-dimensions out");
   const int64_t turned = *o->rotary_dimensions, width = compared_width(*o);
   HS_CHECK(turned >= 2 && turned % 2 == 0 && turned <= width, "rotary-dimensions must be even and at most the ", width,
-           " in which a query is compared with a key, not ", turned, "; choose --rotary-dimensions among them");
+           " in which a query is compared with a key, not ", turned,
+           width >= 2 ? "; choose --rotary-dimensions among them" : "; choose wider heads (--head-width)");
   if (turned == width) o->rotary_dimensions.reset();
 }
 

@@ -112,8 +112,9 @@ class Scheme : public Layer {
   // are normed as they are projected: what a head adds or multiplies by comes after.
   Tensor normed_query(const Tensor& x) const;
   Tensor normed_key(const Tensor& x) const;
-  // Counts the weights of the two norms that nothing else can absorb; `width` is that of one norm. Where nothing turns,
-  // scores know only the product of the two, so that the key's count for what turns.
+  // Counts the weights of the norms of query and key that nothing else can absorb; `width` is that of one norm. Where
+  // nothing turns, scores depend on the product of the two norms' weights alone, so that one of them counts, and both
+  // count for the dimensions that turn.
   virtual int64_t effective_norm_weights(int64_t width) const { return width + turned_width_; }
 
   // Rotates when the options say so: the last dimensions of each vector, as many as turned_width() says.

@@ -16,8 +16,8 @@ namespace {
 void check_seeds_to_add(const ComparisonOptions& options) {
   HS_CHECK(options.seeds >= static_cast<int64_t>(kFewestToJudge), "--until-decided judges differences, which takes ",
            kFewestToJudge, " seeds to begin with, not --seeds ", options.seeds);
-  HS_CHECK(options.max_seeds >= options.seeds, "--max-seeds ", options.max_seeds, " is less than --seeds ",
-           options.seeds, "; ask for more, or leave --until-decided out");
+  HS_CHECK(options.max_seeds >= options.seeds, "--max-seeds ", options.max_seeds, " is less than the ", options.seeds,
+           " seeds that the comparison begins with (--seeds); ask for more, or leave --until-decided out");
 }
 
 // Throws Error when no variant can be trained with a setting of the sweep.

@@ -30,7 +30,8 @@ void check_steps_known(const ComparisonOptions& options, const Variant& variant)
   const std::string name = variant.name + "=";
   const auto names = [&](const std::string& item) { return item.starts_with(name); };
   HS_CHECK(options.scheme_steps.empty() || std::any_of(options.scheme_steps.begin(), options.scheme_steps.end(), names),
-           variant.name, " was not there when --match time gave each its steps; compare it in another --out");
+           variant.name, " was not there when --match time gave each its steps (--scheme-steps); add ", variant.name,
+           "=STEPS there, or compare it in another --out");
 }
 
 int64_t total_parameters(const Experiment& experiment, const ComparisonOptions& cell) {

@@ -174,8 +174,10 @@ std::string tokenizer_hash(const nlohmann::json& tokenizer) {
 
 void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, const char* key,
                      const std::string& where) {
-  const nlohmann::json noted = config.value(key, nlohmann::json());
-  if (!noted.is_string()) return;  // the program that saved the model noted none
+  if (!config.contains(key)) return;  // the program that saved the model noted none
+  const nlohmann::json& noted = config.at(key);
+  HS_CHECK(noted.is_string(), "config.json: ", key, " must be a text, not ", brief_json(noted), "; to use ", where,
+           " without a check, take it out");
   const auto written = noted.get<std::string>();
   const nlohmann::json content = tokenizer.to_json();
   if (!written.starts_with(hash_version(content))) return;

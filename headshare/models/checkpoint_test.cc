@@ -368,6 +368,18 @@ TEST_F(CheckpointTest, Tokenizers) {
   EXPECT_THAT(load_error(), HasSubstr("tokenizer.json has 256 tokens, the model only 255"));
 }
 
+TEST_F(CheckpointTest, AHashThatIsNoTextIsRefused) {
+  json changed = config();
+  for (const json& wrong : {json(5), json(), json::array()}) {
+    changed["tokenizer_hash"] = wrong;
+    write_config(changed);
+    EXPECT_THAT(load_error(), HasSubstr("config.json: tokenizer_hash must be a text, not " + wrong.dump()));
+  }
+  changed.erase("tokenizer_hash");
+  write_config(changed);
+  EXPECT_EQ(load_error(), "no error");
+}
+
 TEST_F(CheckpointTest, TensorsThatDoNotFitAreNamed) {
   const auto change = [&](const std::function<void(NamedTensors&)>& spoil) {
     NamedTensors tensors = model_tensors(*model_);

@@ -215,6 +215,11 @@ std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
 }  // namespace
 
 fs::path tokenizer_in(const fs::path& folder) {
+  // Caches of models are folders of links, which may lead nowhere.
+  const fs::path whole = folder / "tokenizer.json";
+  HS_CHECK(!fs::exists(fs::symlink_status(whole)) || fs::is_regular_file(whole), whole.string(), " is ",
+           fs::is_symlink(whole) ? "a link that leads to no file" : "no file",
+           "; put the tokenizer there, or take it away to go on without");
   const TokenizerFiles files = tokenizer_files(folder);
   if (!files.whole.empty()) return files.whole;
   const bool pair = !files.vocabulary.empty() && !files.merges.empty();

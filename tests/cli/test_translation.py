@@ -69,6 +69,14 @@ def translate(program, model):
     return call
 
 
+def test_tokenizers_without_an_end_do_not_go_to_transformers(run, pairs, tmp_path):
+    """transformers would translate otherwise: it ends a source only where tokenizer.json says so."""
+    marian = ["--norms", "post", "--no-scale-embeddings", "--steps", 1, "--out", tmp_path / "run"]
+    run("train", "--task", "translation", *files(pairs), *SMALL, *marian)
+    done = run("convert", tmp_path / "run", tmp_path / "hf", "--to", "hf", check=False)
+    assert done.returncode == 1 and "train with --tokenizer wordpiece" in done.stderr and not (tmp_path / "hf").exists()
+
+
 def test_trained_model_translates(run, translate, model, pairs):
     result = json.loads((model / "result.json").read_text())
     assert result["test_bleu"] > 80 and "tok:13a" in result["test_bleu_signature"]

@@ -19,6 +19,10 @@ TEST(BytesFieldTest, MemoryAsPeopleWriteIt) {
     EXPECT_THAT(error_message([&] { parse_bytes("memory-budget", wrong); }), HasSubstr("memory-budget must be"))
         << wrong;
   }
+  EXPECT_EQ(parse_bytes("x", "1024PiB"), 1024.0 * 1024 * 1024 * 1024 * 1024 * 1024);
+  for (const char* much : {"1025PiB", "1e20TiB", "1e300"}) {
+    EXPECT_THAT(error_message([&] { parse_bytes("memory-budget", much); }), HasSubstr("give at most 1024PiB")) << much;
+  }
   std::optional<double> budget;
   const Field one = bytes_field("memory-budget", &budget, "");
   EXPECT_EQ(one.value(), "none");

@@ -20,6 +20,17 @@ constexpr double kTenth = 0.1 - 1e-9;
 std::mutex screen_mutex;
 ProgressLine* on_screen = nullptr;
 
+// Leaves out whole parts at the end, because a number that is cut is another number. Two blanks stand between parts,
+// and the first one behind the title stays, cut where it has to be.
+std::string fitting(std::string text, size_t most) {
+  while (text.size() > most) {
+    const size_t end = text.rfind("  ");
+    if (end == std::string::npos || text.rfind("  ", end - 1) == std::string::npos) break;
+    text.resize(end);
+  }
+  return text.substr(0, most);
+}
+
 }  // namespace
 
 ProgressLine::ProgressLine(std::string title, Output output)
@@ -65,8 +76,7 @@ void ProgressLine::update(double done, double total, std::string_view details) {
   if (!due(fraction, now)) return;
   std::string text = line(fraction, now, details);
   if (output_.terminal) {
-    const auto most = static_cast<size_t>(output_.width - 1);
-    if (text.size() > most) text.resize(most);
+    text = fitting(std::move(text), static_cast<size_t>(output_.width - 1));
     text = "\r" + text + "\033[K";
   } else {
     text += "\n";

@@ -53,6 +53,12 @@ TEST(ProgressLineTest, LinesAreCutAtTheWidth) {
   EXPECT_EQ(recorder.written(), "\rwork  " + std::string(33, 'x') + "\033[K");
 }
 
+TEST(ProgressLineTest, PartsThatDoNotFitAreLeftOutWhole) {
+  Recorder recorder(/*terminal=*/true);
+  recorder.line.update(0, 0, "step 1510/2000  loss 2.8399  lr 0.000155923");
+  EXPECT_EQ(recorder.written(), "\rwork  step 1510/2000  loss 2.8399\033[K");
+}
+
 TEST(ProgressLineTest, ElsewhereFewLines) {
   Recorder recorder(/*terminal=*/false);
   for (int second = 0; second <= 200; ++second) {

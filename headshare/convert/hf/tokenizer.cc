@@ -43,6 +43,11 @@ void write_hf_tokenizer(const fs::path& directory, const ModelToWrite& model) {
            "both out of the checkpoint to write the model without them");
   const nlohmann::json content =
       model.words.empty() ? hf_json(*model.tokenizers.target) : hf_json_from_words(model.words);
+  HS_CHECK(
+      !model.options.kind().reads_source() || !content.at("post_processor").is_null(), "a source ends with the end ",
+      "token, and a tokenizer.json of the kind '", model.tokenizers.target->kind(),
+      "' says nothing of that, so that transformers would translate otherwise; train with --tokenizer wordpiece, or "
+      "move the tokenizer out of the checkpoint to write the model without it");
   write_file(directory / "tokenizer.json", content.dump());
   write_file(directory / "tokenizer_config.json", config_of(model).dump(2) + "\n");
 }

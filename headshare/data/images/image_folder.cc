@@ -40,10 +40,10 @@ void judge_failures(const fs::path& folder, const std::vector<std::string>& fail
   size_t count = 0;
   for (const std::string& failure : failures) {
     if (failure.empty()) continue;
-    if (++count <= kNamed) named += "\n  " + failure;
+    if (++count <= kNamed) named += (count == 1 ? " " : "; ") + failure;
   }
   if (count == 0) return;
-  if (count > kNamed) named += join_text("\n  and ", count - kNamed, " more");
+  if (count > kNamed) named += join_text("; and ", count - kNamed, " more");
   const std::string text = join_text(count, " of ", failures.size(), " images in ", folder.string(), " cannot be read");
   HS_CHECK(static_cast<double>(count) <= allowed * static_cast<double>(failures.size()), text,
            ", more than --unreadable-fraction ", allowed, " allows:", named);

@@ -130,6 +130,8 @@ class Opening {
   }
 
   void check_labels(const ImageData& data) const {
+    HS_CHECK(data.classes.size() > 1, options_.images, " has images of one class, ", data.classes.front(),
+             "; there is nothing to tell apart");
     std::vector<int64_t> counts(data.classes.size());
     for (const int64_t label : data.train.labels) ++counts[static_cast<size_t>(label)];
     for (size_t label = 0; label < counts.size(); ++label) {

@@ -11,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class OpenImagesTest : public testing::Test {
  protected:
@@ -79,7 +80,14 @@ TEST_F(OpenImagesTest, NamesAndCountsWhatCannotBeRead) {
   EXPECT_EQ(data.train.size() + data.validation.size(), 100);
   write_image("b/text.txt", "no image");
   EXPECT_THAT(refusal(), HasSubstr("2 of 102 images"));
-  EXPECT_THAT(refusal(), HasSubstr("more than --unreadable-fraction 0.01 allows"));
+  EXPECT_THAT(refusal(), HasSubstr("more than --unreadable-fraction 0.01 allows: "));
+  EXPECT_THAT(refusal(), HasSubstr("; "));
+  EXPECT_THAT(refusal(), Not(HasSubstr("\n"))) << "the program shows a message as one line";
+}
+
+TEST_F(OpenImagesTest, RefusesASingleClass) {
+  write_class("a", {1, 2, 3, 4});
+  EXPECT_THAT(refusal(), HasSubstr("has images of one class, a; there is nothing to tell apart"));
 }
 
 TEST_F(OpenImagesTest, NamesAClassWithoutImages) {

@@ -7,7 +7,9 @@ namespace headshare {
 
 BlockStackImpl::BlockStackImpl(const TransformerOptions& o, std::shared_ptr<DropoutClock> clock,
                                std::optional<AttentionOptions> cross)
-    : clock_(std::move(clock)), depth_(static_cast<size_t>(o.layers)), group_(static_cast<size_t>(o.share_kv_layers)) {
+    : clock_(std::move(clock)),
+      depth_(static_cast<size_t>(o.layers)),
+      group_size_(static_cast<size_t>(o.share_kv_layers)) {
   for (int64_t i = 0; i < own_layers(o); ++i) {
     TransformerOptions one = o;
     one.attention = layer_attention(o, i);
@@ -45,9 +47,10 @@ BlockStackImpl::Placed BlockStackImpl::at_depth(size_t depth) const {
           .depth = depth};
 }
 
-BlockStackImpl::Group BlockStackImpl::group(size_t index, const HeadMask& mask, KvCache* cache, Tensor places) const {
+BlockStackImpl::Group BlockStackImpl::group_at(size_t index, const HeadMask& mask, KvCache* cache,
+                                               Tensor places) const {
   Group made{.blocks = {}, .mask = mask, .cache = cache, .places = std::move(places)};
-  for (size_t i = 0; i < group_; ++i) made.blocks.push_back(at_depth(index * group_ + i));
+  for (size_t i = 0; i < group_size_; ++i) made.blocks.push_back(at_depth(index * group_size_ + i));
   return made;
 }
 
@@ -67,7 +70,7 @@ Tensor BlockStackImpl::through(const Group& group, const Tensor& x, const CrossM
 Tensor BlockStackImpl::forward(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches,
                                const CrossMemory* cross) const {
   for (size_t i = 0; i < groups(); ++i) {
-    x = through(group(i, mask, caches == nullptr ? nullptr : &caches->at(i)), x, cross);
+    x = through(group_at(i, mask, caches == nullptr ? nullptr : &caches->at(i)), x, cross);
   }
   return x;
 }
@@ -75,7 +78,7 @@ Tensor BlockStackImpl::forward(Tensor x, const HeadMask& mask, std::vector<KvCac
 Tensor BlockStackImpl::forward_at(const Tensor& places, Tensor x, const HeadMask& mask) const {
   for (size_t i = 0; i < groups(); ++i) {
     const bool last = i + 1 == groups();
-    x = through(group(i, mask, /*cache=*/nullptr, last ? places : Tensor()), x, /*cross=*/nullptr);
+    x = through(group_at(i, mask, /*cache=*/nullptr, last ? places : Tensor()), x, /*cross=*/nullptr);
   }
   return x;
 }

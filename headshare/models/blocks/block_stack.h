@@ -33,7 +33,7 @@ class BlockStackImpl : public Layer {
   const Block& block(size_t layer) const { return blocks_.at(layer); }
   size_t layers() const { return blocks_.size(); }
   size_t depth() const { return depth_; }
-  size_t groups() const { return depth_ / group_; }
+  size_t groups() const { return depth_ / group_size_; }
 
   // With recomputation groups keep only their inputs and run again in the backward pass, so that what the blocks of a
   // group share is computed once for all of them.
@@ -70,14 +70,14 @@ class BlockStackImpl : public Layer {
     Tensor run(Tensor x, const CrossMemory* cross) const;
   };
   Placed at_depth(size_t depth) const;
-  Group group(size_t index, const HeadMask& mask, KvCache* cache, Tensor places = {}) const;
+  Group group_at(size_t index, const HeadMask& mask, KvCache* cache, Tensor places = {}) const;
   Tensor through(const Group& group, const Tensor& x, const CrossMemory* cross) const;
   bool recomputes() const { return recompute_ && is_training(); }
 
   bool recompute_ = false;
   std::shared_ptr<DropoutClock> clock_;
   std::vector<Block> blocks_;
-  size_t depth_, group_;  // group_ blocks are a group
+  size_t depth_, group_size_;  // in blocks
 };
 TORCH_MODULE(BlockStack);
 

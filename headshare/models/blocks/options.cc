@@ -85,8 +85,7 @@ void resolve_layer_latents(TransformerOptions& o) {
 void resolve_layer_groups(TransformerOptions& o) {
   if (!o.layer_groups) return;
   HS_CHECK(o.layers % *o.layer_groups == 0, "layer-groups must divide layers, so that equally many share: ", o.layers,
-           " / ", *o.layer_groups, "; choose --layer-groups 1, which all layers share, or another divisor of ",
-           o.layers);
+           " / ", *o.layer_groups, "; choose --layer-groups among the divisors of ", o.layers);
   if (*o.layer_groups == o.layers) o.layer_groups.reset();
 }
 

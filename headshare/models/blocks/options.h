@@ -58,8 +58,8 @@ int64_t own_layers(const TransformerOptions& options);
 // is factorised, else E.
 int64_t embedding_width(const TransformerOptions& options);
 
-// Returns the attention of one of own_layers() from `resolved` options, whose `attention` is as that of a layer which
-// makes its keys and values.
+// Returns the attention of one of own_layers() from `resolved` options. Their `attention` is that of a layer that makes
+// its keys and values; a layer that reads another's (share_kv_layers) has MemoryUse::kBorrowed.
 AttentionOptions layer_attention(const TransformerOptions& resolved, int64_t layer);
 
 // A decoder has no other options.

@@ -299,6 +299,12 @@ TEST_F(Gpt2Test, Tokenizers) {
   const ForeignModel with = open(FakeGpt2());
   EXPECT_EQ(with.without_tokenizer, "");
   EXPECT_THAT(error_message([&] { with.tokenizers(); }), HasSubstr("tokenizer.json")) << "it is read when it is wanted";
+  fs::remove(directory() / "tokenizer.json");
+  fs::create_symlink("nowhere", directory() / "tokenizer.json");
+  EXPECT_THAT(error_message([&] { found(); }), HasSubstr("is a link that leads to no file"));
+  fs::remove(directory() / "tokenizer.json");
+  make_directories(directory() / "tokenizer.json");
+  EXPECT_THAT(error_message([&] { found(); }), HasSubstr("tokenizer.json is no file"));
 }
 
 TEST_F(Gpt2Test, ThePairOfFilesIsFoundUnderItsFirstNamesToo) {
