@@ -6,8 +6,9 @@ A layer or model of headshare's C++ library is made around the tensors that each
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -82,6 +83,15 @@ class BorrowedModule(nn.Module):
         """Names the parameters to which headshare's own training applies no weight decay: biases, norms, embeddings
         of heads."""
         return [one.name for one in self._descriptions if not one.decays]
+
+
+def check_finite(options: Mapping[str, Any]) -> None:
+    """Raises ValueError, with the option's name and value, for NaN and infinity, which JSON cannot say."""
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            check_finite(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{name} must be a finite number, not {value}")
 
 
 def drawn_seed() -> int:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from headshare import _load
-from headshare._borrowed import BorrowedModule, Description, call_cpp, drawn_seed
+from headshare._borrowed import BorrowedModule, Description, call_cpp, check_finite, drawn_seed
 from headshare._error import in_python
 
 _load.load()  # the classes of torch exist from here on
@@ -67,6 +67,7 @@ class Model(BorrowedModule):
 
     def __init__(self, config: dict[str, Any], tokenizers: list[Tokenizer] | None = None) -> None:
         super().__init__()
+        check_finite(config)
         handles = [one._handle for one in tokenizers or []]
         self._set(torch.classes.headshare.Model(json.dumps(config), handles))
         self._declare([Description(*one) for one in self._model.parameters()])
@@ -129,14 +130,16 @@ class Model(BorrowedModule):
             raise IndexError(f"an id is out of range: the largest are {largest}, the vocabulary has {vocabulary}") from None
 
     def save(self, directory: str | os.PathLike, overwrite: bool = False) -> None:
-        """Writes a checkpoint that every verb of the program reads. It appears whole or not at all.
+        """Writes a checkpoint that every verb of the program reads, in float32. It appears whole or not at all.
 
         Raises:
+            ValueError: naming the parameter, for values that float32 does not hold.
             FileExistsError: where something stands that may not be replaced: anything without `overwrite`, and with it
                 all but a checkpoint.
         """
+        values = [_as_float32(one.name, value.detach()) for one, value in zip(self._descriptions, self._borrowed())]
         try:
-            self._model.save(os.fspath(directory), [one.detach() for one in self._borrowed()], overwrite)
+            self._model.save(os.fspath(directory), values, overwrite)
         except RuntimeError as error:
             if not os.path.exists(directory):
                 raise
@@ -145,6 +148,16 @@ class Model(BorrowedModule):
     def extra_repr(self) -> str:
         options = self.config["model"]
         return f"{self.kind}, scheme={options.get('scheme')}, layers={options.get('layers')}"
+
+
+def _as_float32(name: str, value: Tensor) -> Tensor:
+    """Returns `value` in the type of checkpoints."""
+    stored = value.float()
+    lost = stored.isinf() & value.isfinite()
+    if lost.any():
+        largest = value[lost].abs().max().item()
+        raise ValueError(f"{name} holds values up to {largest:g}, and checkpoints hold float32, which ends at 3.4e38")
+    return stored
 
 
 def load(directory: str | os.PathLike) -> Model:

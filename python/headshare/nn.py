@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from headshare import _load
-from headshare._borrowed import BorrowedModule, Description, call_cpp, drawn_seed
+from headshare._borrowed import BorrowedModule, Description, call_cpp, check_finite, drawn_seed
 from headshare._error import in_python
 
 _load.load()  # the classes of torch exist from here on
@@ -19,6 +20,14 @@ __all__ = ["SharedHeadAttention"]
 # Options of the program that arguments say under torch's names.
 _ARGUMENTS = {"d-model": "embed_dim", "heads": "num_heads", "projection-bias": "bias", "attention-dropout": "dropout"}
 _PREFIX = "scheme."  # C++ puts a layer's parameters below it; names here begin behind it
+
+
+class _Elsewhere:
+    """Stands where torch looks for a weight, and says with its method that torch's own kernels cannot read it."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return NotImplemented
 
 
 class SharedHeadAttention(BorrowedModule):
@@ -75,6 +84,7 @@ class SharedHeadAttention(BorrowedModule):
                              f"must be embed_dim {embed_dim}")
         self.embed_dim, self.num_heads, self.scheme, self.batch_first = embed_dim, num_heads, scheme, batch_first
         self._dropout = dropout
+        check_finite({"dropout": dropout, **options})
         given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
         for name, argument in _ARGUMENTS.items():
             if name in given:
@@ -93,8 +103,13 @@ class SharedHeadAttention(BorrowedModule):
         except RuntimeError as error:
             raise ValueError(in_python(str(error))) from None
 
-    # torch.nn.TransformerEncoderLayer asks for it: None keeps it from computing attention by itself.
+    # torch.nn.TransformerEncoderLayer and TransformerEncoder ask for these before they compute attention by themselves,
+    # in evaluation. The first two keep a layer and a stack from it; a stack that was made of torch's layers, which were
+    # replaced afterwards, reads the weights too, and gives up where one has a __torch_function__.
     in_proj_bias = None
+    _qkv_same_embed_dim = False
+    in_proj_weight = _Elsewhere()
+    out_proj = SimpleNamespace(weight=None, bias=None)
 
     @property
     def dropout(self) -> float:
@@ -110,7 +125,10 @@ class SharedHeadAttention(BorrowedModule):
 
     @classmethod
     def from_torch(cls, source: nn.MultiheadAttention) -> SharedHeadAttention:
-        """Returns a layer of scheme "mha" with the weights of `source`, in the same mode and place."""
+        """Returns a layer of scheme "mha" with the weights of `source`, in the same mode and place.
+
+        What `source` does not learn (requires_grad), the layer does not learn.
+        """
         if source.bias_k is not None or source.add_zero_attn or not source._qkv_same_embed_dim:
             raise ValueError("the source adds tokens to its memory or has keys of another width; no scheme does that")
         layer = cls(source.embed_dim, source.num_heads, source.dropout, bias=source.in_proj_bias is not None,
@@ -123,6 +141,10 @@ class SharedHeadAttention(BorrowedModule):
             state |= {f"{name}.bias": one for name, one in zip(names, source.in_proj_bias.chunk(3))}
             state["output.bias"] = source.out_proj.bias
         layer.load_state_dict(state)
+        for name, one in layer.named_parameters():
+            part, leaf = name.split(".")
+            origin = getattr(source.out_proj, leaf) if part == "output" else getattr(source, f"in_proj_{leaf}")
+            one.requires_grad_(one.requires_grad and origin.requires_grad)
         return layer.train(source.training)
 
     def forward(
@@ -185,9 +207,14 @@ class SharedHeadAttention(BorrowedModule):
             key_padding_mask: bool [B, tokens], True for padding, over the cached tokens and the new ones.
 
         Returns the output [B, T, E] and the grown cache.
+
+        Raises:
+            RuntimeError: for a cache of another form or type than this layer's.
         """
         visible = _visible(key_padding_mask, batched=True)
-        return call_cpp(self._layer.step, x, self._borrowed(), cache or [], visible)
+        parameters = self._borrowed()
+        _check_cache_type(cache or [], parameters[0])
+        return call_cpp(self._layer.step, x, parameters, cache or [], visible)
 
     @property
     def cost(self) -> dict[str, int]:
@@ -222,9 +249,20 @@ def _is_causal(mask: Tensor | None, is_causal: bool, queries: int, keys: int) ->
     return True
 
 
+def _check_cache_type(cache: list[Tensor], parameter: Tensor) -> None:
+    kind = parameter.device.type
+    if torch.is_autocast_enabled(kind):  # then a cache may have autocast's type, or what was computed before it began
+        return
+    for one in cache:
+        if one.is_floating_point() and one.dtype != parameter.dtype:
+            raise RuntimeError(f"the cache is {one.dtype}, the layer {parameter.dtype}: decode with one type")
+
+
 def _visible(mask: Tensor | None, batched: bool) -> Tensor | None:
     if mask is None:
         return None
+    if mask.dtype != torch.bool and not mask.is_floating_point():
+        raise ValueError(f"key_padding_mask is bool or floating-point, as torch's, not {mask.dtype}")
     if mask.dtype != torch.bool:
         hidden = mask == float("-inf")
         if not bool((mask.masked_fill(hidden, 0) == 0).all()):

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, SupportsIndex, TypedDict, TypeVar
 
 import torch
 from torch import Tensor
@@ -48,19 +49,29 @@ _ops = torch.ops.headshare
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-Key = int | Sequence[int] | Tensor
+Key = SupportsIndex | Sequence[SupportsIndex] | Tensor
 
 
 def _signed(number: int) -> int:
     return number - 2**64 if number >= 2**63 else number
 
 
-def _key_numbers(key: Key) -> Tensor:
-    """Returns int64 [n]. A tensor is copied, so that its owner may count on before the backward pass."""
+def _key_numbers(key: Key, x: Tensor) -> Tensor:
+    """Returns int64 [n]. A tensor is copied, so that its owner may count on before the backward pass.
+
+    Numbers come to the CPU, where masks are named, whatever torch's default device is.
+    """
     if isinstance(key, Tensor):
+        if key.device.type != "cpu" and key.device != x.device:
+            raise RuntimeError(f"a dropout's key is on the CPU or on its tensor's device {x.device}, not on {key.device}")
         return key.reshape(-1).clone()
-    numbers = [key] if isinstance(key, int | torch.SymInt) else list(key)
-    return torch.tensor([_signed(number) for number in numbers], dtype=torch.int64)
+    numbers = list(key) if hasattr(key, "__iter__") else [key]
+    return torch.tensor([_signed(_number(one)) for one in numbers], dtype=torch.int64, device="cpu")
+
+
+def _number(one: SupportsIndex) -> int:
+    """Returns numpy's integers as Python's; refuses what is no integer."""
+    return one if isinstance(one, int | torch.SymInt) else operator.index(one)
 
 
 def _learns(*tensors: Tensor | None) -> bool:
@@ -145,7 +156,7 @@ def _problem(
         raise RuntimeError(f"dropout of {dropout} needs a dropout_key, such as [site, step], that names its mask")
     if scale is None:
         scale = 1 / math.sqrt(max(query.shape[3], 1))
-    numbers = _key_numbers(dropout_key) if dropout > 0 else None
+    numbers = _key_numbers(dropout_key, query) if dropout > 0 else None
     gradients = _learns(query, key, value, query_shift, key_bias, alibi_slopes)
     return (query, key, value, heads, query_shift, key_bias, scale, causal, visible_keys, alibi_slopes, dropout, numbers,
             shared_dropout, gradients)  # fmt: skip
@@ -220,7 +231,7 @@ def cross_entropy(
         targets: int64 [...], each ignore_index or in 0 .. V - 1
         bias: [V]
         ignore_index: rows with this target count nothing
-        reduction: "mean" over the rows with a target (NaN when there are none), or "sum"
+        reduction: "mean" over the rows with a target (NaN, with a gradient of 0, when there are none), or "sum"
 
     Returns:
         a scalar in nats: float32, or float64 for such inputs
@@ -232,10 +243,18 @@ def cross_entropy(
     """
     if reduction not in ("mean", "sum"):
         raise RuntimeError(f"a cross-entropy is reduced by mean or sum, not by {reduction!r}")
+    if targets.shape != hidden.shape[:-1]:
+        raise RuntimeError(
+            f"a cross-entropy needs a target for each of {hidden.shape[:-1].numel()} rows: hidden states "
+            f"{list(hidden.shape)} have targets {list(hidden.shape[:-1])}, not {list(targets.shape)}"
+        )
     rows, flat = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     wanted = [_learns(x) for x in (hidden, weight, bias)]
     total = _ops.cross_entropy_forward(rows, weight, flat, bias, ignore_index, None, *wanted)[0]
-    return total if reduction == "sum" else total / (flat != ignore_index).sum()
+    if reduction == "sum":
+        return total
+    count = (flat != ignore_index).sum()
+    return (total / count.clamp(min=1)).masked_fill(count == 0, math.nan)  # as torch's: a gradient of 0 even then
 
 
 # --- parts of a block --------------------------------------------------------------------------
@@ -248,7 +267,7 @@ def dropout(x: Tensor, p: float, key: Key) -> Tensor:
     The mask follows from p, the key and the number of values; nothing is kept for the backward pass. See `attention` for
     keys. Where a site draws several masks in a step, a third number tells them apart: [site, step, part].
     """
-    return _ops.dropout(x, p, _key_numbers(key))
+    return _ops.dropout(x, p, _key_numbers(key, x))
 
 
 @_reverse_mode_alone

@@ -65,8 +65,12 @@ def mask(
     ends = q_offset + q_length  # a static cache has room behind the last query, which may not be seen
     if isinstance(q_offset, Tensor) or (causal and ends != kv_offset + kv_length):
         _refuse("static caches: leave cache_implementation out")
+    if attention_mask is not None and attention_mask.shape[1] == 0:
+        attention_mask = None  # this function made it: generate asks for a static cache, and then the model again
     if attention_mask is not None:
         missing = kv_offset + kv_length - attention_mask.shape[1]
+        if kv_offset > 0 and missing > 0:  # it may be cut already, and would be cut twice
+            _refuse("static caches of a full sliding window with padding")
         padded = torch.nn.functional.pad(attention_mask, (0, max(missing, 0)))  # as sdpa: what is not said is hidden
         attention_mask = padded[:, kv_offset : kv_offset + kv_length].to(device=device, dtype=torch.bool)
     compiling = torch.compiler.is_compiling()  # then no branch may depend on what the mask holds

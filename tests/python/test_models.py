@@ -158,6 +158,31 @@ def test_saving_replaces_no_file_of_others(tmp_path):
     assert sorted(one.name for one in tmp_path.iterdir()) == ["model", "other"]
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_a_checkpoint_holds_float32(tmp_path, dtype):
+    model = made("decoder").to(dtype)
+    model.save(tmp_path / "model")
+    stored = load_file(tmp_path / "model" / "model.safetensors")
+    for name, one in model.named_parameters():
+        assert stored[name].dtype == torch.float32
+        assert torch.equal(stored[name], one.float())
+
+
+def test_a_value_that_float32_does_not_hold_is_not_saved(tmp_path):
+    model = made("decoder").double()
+    name, one = next(model.named_parameters())
+    with torch.no_grad():
+        one.view(-1)[0] = 1e300
+    with pytest.raises(ValueError, match=f"{name} holds values up to 1e\\+300"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_options_that_are_no_number_are_named():
+    with pytest.raises(ValueError, match="norm-epsilon must be a finite number, not nan"):
+        Model({"format": "headshare", "format_version": 10, "model": {**COMMON, "norm-epsilon": float("nan")}})
+
+
 def test_bad_files_are_named(tmp_path):
     with pytest.raises(RuntimeError, match="does not exist"):
         headshare.load(tmp_path / "nothing")

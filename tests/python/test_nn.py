@@ -216,6 +216,7 @@ def test_a_cache_of_another_layer_is_refused():
         ("mqa", caches["mha"], r"\[2, 4, 5, 4\]; the scheme mqa keeps \[2, 1, tokens, 4\]"),
         ("mha", [one[:1] for one in caches["mha"]], r"\[1, 4, 5, 4\]"),
         ("mha", [one.long() for one in caches["mha"]], "Long"),
+        ("mha", [one.double() for one in caches["mha"]], "cache is torch.float64, the layer torch.float32"),
     ):
         with pytest.raises(RuntimeError, match=message):
             layers[name].decode(x, cache)
@@ -285,6 +286,50 @@ def test_a_layer_of_torchs_encoder():
     close(encoder(x), expected)
 
 
+def test_a_stack_of_torchs_encoder_layers():
+    layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True)
+    layer.self_attn = SharedHeadAttention(16, 4, scheme="mqa", batch_first=True, init_deviation=0.3)
+    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    x, padding = sample(2, 5, 16), torch.arange(5) >= torch.tensor([[5], [3]])
+    expected = encoder.train()(x, src_key_padding_mask=padding)
+    by_hand = x
+    for one in encoder.layers:
+        by_hand = one(by_hand, src_key_padding_mask=padding)
+    assert torch.equal(by_hand, expected)
+    with torch.no_grad():
+        close(encoder.eval()(x, src_key_padding_mask=padding), expected)
+    with pytest.warns(UserWarning, match="_qkv_same_embed_dim was not True"):
+        nn.TransformerEncoder(layer, 2)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_part_of_torchs_transformer(bias):
+    """Its encoder was made of torch's layers, for which it meant to take its fast path."""
+    torch.manual_seed(0)
+    theirs = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True, bias=bias)
+    ours = copy.deepcopy(theirs)
+    for layer in (*ours.encoder.layers, *ours.decoder.layers):
+        for name in ("self_attn", "multihead_attn"):
+            if hasattr(layer, name):
+                setattr(layer, name, SharedHeadAttention.from_torch(getattr(layer, name)))
+    source, target = sample(2, 7, 16), sample(2, 5, 16, seed=1)
+    padding = torch.arange(7) >= torch.tensor([[7], [4]])
+    given = {"tgt_mask": nn.Transformer.generate_square_subsequent_mask(5) == float("-inf"), "tgt_is_causal": True,
+             "src_key_padding_mask": padding, "memory_key_padding_mask": padding}  # fmt: skip
+    expected = theirs(source, target, **given)
+    close(ours(source, target, **given), expected)
+    with torch.no_grad():
+        close(ours.eval()(source, target, **given), expected)
+
+
+def test_what_torchs_layer_does_not_learn_ours_does_not():
+    source = nn.MultiheadAttention(16, 4)
+    source.in_proj_weight.requires_grad_(False)
+    source.out_proj.bias.requires_grad_(False)
+    learned = {name for name, one in SharedHeadAttention.from_torch(source).named_parameters() if one.requires_grad}
+    assert learned == {"query.bias", "value.bias", "output.weight"}
+
+
 def test_a_functional_calls_graph_is_let_go():
     layer, x = SharedHeadAttention(16, 4, batch_first=True), sample(2, 5, 16)
     doubled = {name: one * 2 for name, one in layer.named_parameters()}
@@ -320,6 +365,8 @@ def test_threads_share_a_layer():
         ((16, 4), {"add_bias_kv": True}, "add tokens"),
         ((16, 4), {"rotary": True, "alibi": True}, "not both"),
         ((16, 4), {"dropout": 2.0}, "dropout"),
+        ((16, 4), {"dropout": float("nan")}, "dropout must be a finite number, not nan"),
+        ((16, 4), {"rotary": True, "rotary_base": float("inf")}, "rotary_base must be a finite number, not inf"),
         ((16, 4), {"projection_bias": False}, "is the argument bias"),
         ((16, 4), {"d_model": 32}, "is the argument embed_dim"),
         ((16, 4), {"scheme": "gqa", "groups": 3}, "set groups to a divisor of 4"),
@@ -342,6 +389,7 @@ def test_bad_input_is_refused_with_both_numbers():
         (lambda: layer(x, attn_mask=torch.ones(4, 5, dtype=torch.bool)), r"\[4, 5\]"),
         (lambda: layer(x, key_padding_mask=torch.zeros(2, 6, dtype=torch.bool)), r"\[2, 6\].*\[2, 5\]"),
         (lambda: layer(x, key_padding_mask=torch.full((2, 5), 0.5)), "0 and -inf"),
+        (lambda: layer(x, key_padding_mask=torch.zeros(2, 5).long()), "bool or floating-point.*torch.int64"),
         (lambda: layer(x, memory, memory), "2 sequences, the memory 3"),
         (lambda: layer(x, memory[:2], memory[:2], is_causal=True), "no causal order"),
         (lambda: layer.to("meta")(x), "meta"),

@@ -68,6 +68,18 @@ REFUSED = {
     "targets": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.tensor([1, 9, 2])), r"target 9 .* vocabulary of 9"),
     "targets of another type": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.ones(3)), r"int64.* Float"),
     "targets for others": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.ones(4).long()), r"each of 3 rows"),
+    "targets of another order": (
+        lambda: ops.cross_entropy(heads(2, 3, 6), heads(9, 6), torch.ones(3, 2).long()),
+        r"\[2, 3, 6\].*\[3, 2\]",
+    ),
+    "key on another device": (
+        lambda: ops.attention(heads(), heads(), heads(), dropout=0.5, dropout_key=torch.zeros(1, device="meta").long()),
+        r"key .* not on meta",
+    ),
+    "dropout's key on another device": (
+        lambda: ops.dropout(heads(), 0.5, torch.zeros(1, device="meta").long()),
+        r"key .* not on meta",
+    ),
     "loss's widths": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 5), torch.ones(3).long()), r"\[3, 6\] and \[9, 5\]"),
     "loss's bias": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.ones(3).long(), heads(8)), r"9 tokens.* \[8\]"),
     "no reduction": (lambda: ops.cross_entropy(heads(3, 6), heads(9, 6), torch.ones(3).long(), reduction="none"), r"'none'"),

@@ -2,6 +2,7 @@
 
 import attention_cases
 import headshare
+import numpy
 import pytest
 import torch
 from torch.nn import functional
@@ -116,6 +117,15 @@ def test_backends_drop_the_same_weights(monkeypatch):
     close(ops.attention(*given, **options, dropout=0.3, dropout_key=5), expected)
 
 
+def test_a_number_is_the_same_key_wherever_it_comes_from():
+    x = torch.ones(64)
+    expected = ops.dropout(x, 0.5, 7)
+    assert torch.equal(ops.dropout(x, 0.5, numpy.int64(7)), expected)
+    assert torch.equal(ops.dropout(x, 0.5, numpy.array([7])), expected)
+    with torch.device("meta"):
+        assert torch.equal(ops.dropout(x, 0.5, 7), expected)
+
+
 def test_a_key_may_move_on_before_the_backward_pass():
     step = torch.tensor([3, 0])
     x = torch.randn(64, 64, requires_grad=True)
@@ -158,6 +168,14 @@ def test_cross_entropy_is_torchs(dtype, reduction, ignored):
     close(loss, expected, scale=16)
     for actual, wanted in zip(torch.autograd.grad(loss * 3, inputs), torch.autograd.grad(expected * 3, inputs), strict=True):
         close(actual, wanted, scale=16)
+
+
+def test_a_loss_without_targets_has_a_gradient_of_0():
+    hidden, weight = torch.randn(6, 8, requires_grad=True), torch.randn(11, 8, requires_grad=True)
+    loss = ops.cross_entropy(hidden, weight, torch.full((6,), -100))
+    loss.backward()
+    assert loss.isnan()
+    assert torch.equal(hidden.grad, torch.zeros(6, 8)) and torch.equal(weight.grad, torch.zeros(11, 8))
 
 
 def test_only_wanted_gradients_of_the_loss_are_computed():

@@ -162,6 +162,46 @@ def test_what_no_kernel_does_is_refused_by_name():
                            cache_implementation="static", disable_compile=True)  # fmt: skip
 
 
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("window", [None, 9])
+def test_a_static_cache_that_the_prompt_fills_is_that_of_sdpa(window, padded):
+    """generate makes the mask first then, and the model hands it to the same function again."""
+    ids, padding = sample()
+    padding = padding[:, 3:12] if padded else torch.ones(3, 9).long()
+    options = {**SMALL, **WIDE, "num_key_value_heads": 2}
+    found = []
+    for implementation in ("sdpa", "headshare"):
+        model = made("LlamaForCausalLM", implementation).eval()
+        if window:
+            torch.manual_seed(0)
+            model = transformers.MistralForCausalLM(transformers.MistralConfig(**options, sliding_window=window)).eval()
+            model.set_attn_implementation(implementation)
+        answer = model.generate(
+            ids[:, :9], attention_mask=padding, max_new_tokens=1, do_sample=False, eos_token_id=None,
+            cache_implementation="static", disable_compile=True, output_logits=True, return_dict_in_generate=True,
+        )  # fmt: skip
+        found.append(answer.logits[0])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=1e-5)
+
+
+def test_a_static_window_that_is_full_is_read_as_sdpa_reads_it_or_refused():
+    ids, _ = sample()
+    config = transformers.MistralConfig(**SMALL, **WIDE, num_key_value_heads=2, sliding_window=9)
+    torch.manual_seed(0)
+    model = transformers.MistralForCausalLM(config).eval()
+    options = {"max_new_tokens": 4, "do_sample": False, "eos_token_id": None, "cache_implementation": "static",
+               "disable_compile": True, "output_logits": True, "return_dict_in_generate": True}  # fmt: skip
+
+    def generated(implementation, mask):
+        model.set_attn_implementation(implementation)
+        return torch.stack(model.generate(ids[:, :9], attention_mask=mask, **options).logits)
+
+    everything = torch.ones(3, 9).long()
+    torch.testing.assert_close(generated("headshare", everything), generated("sdpa", everything), rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match="static caches"):
+        generated("headshare", everything.masked_fill(torch.arange(9) < 4, 0))
+
+
 def test_packed_sequences_are_refused():
     ids, _ = sample()
     places = torch.cat([torch.arange(12), torch.arange(8)]).expand(3, 20)
