@@ -115,7 +115,15 @@ def test_what_fails_on_a_worker_is_told_from_what_it_refuses(tmp_path):
     assert not _dask.failure_is_noted(tmp_path, 0, "another")
 
 
-def test_ctrl_c_stops_the_cells_of_all_workers(client, text, tmp_path):  # noqa: F811
+@pytest.fixture
+def interruptible():
+    """Takes interrupts as Python does: a program that a shell starts in the background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_stops_the_cells_of_all_workers(client, text, tmp_path, interruptible):  # noqa: F811
     out = tmp_path / "out"
 
     raised = threading.Event()
