@@ -14,8 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Reading the memory of an emptied value throws where the error can be taken back afterwards. torch 2.11 cannot do
-// that: a reader finds no memory there.
+// Not every torch that is supported has this call (emptied_values_refuse_reading()).
 template <typename Storage>
 constexpr bool kErrorCanGo = requires(Storage& storage) {
   storage.clear_data_ptr_access_error_msg_();

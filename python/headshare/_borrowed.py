@@ -90,6 +90,8 @@ def check_finite(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         if isinstance(value, Mapping):
             check_finite(value)
+        elif isinstance(value, list | tuple):
+            check_finite({f"{name}[{i}]": one for i, one in enumerate(value)})
         elif isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{name} must be a finite number, not {value}")
 

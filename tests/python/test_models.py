@@ -181,6 +181,8 @@ def test_a_value_that_float32_does_not_hold_is_not_saved(tmp_path):
 def test_options_that_are_no_number_are_named():
     with pytest.raises(ValueError, match="norm-epsilon must be a finite number, not nan"):
         Model({"format": "headshare", "format_version": 10, "model": {**COMMON, "norm-epsilon": float("nan")}})
+    with pytest.raises(ValueError, match=r"layer-key-widths\[1\] must be a finite number, not inf"):
+        Model({"format": "headshare", "format_version": 10, "model": {**COMMON, "layer-key-widths": [4, float("inf")]}})
 
 
 def test_bad_files_are_named(tmp_path):

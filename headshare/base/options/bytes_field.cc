@@ -13,9 +13,14 @@ namespace {
 
 constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024 * 1024 * 1024;  // counts of what fits into them are exact
 
-double within_reach(double bytes, const std::string& name, const std::string& text) {
-  HS_CHECK(bytes <= kMostBytes, name, " ", text, " is more memory than any machine has; give at most 1024PiB");
-  return bytes;
+// Returns the bytes of a unit such as "gib", "g" or "b"; 0 for an unknown one.
+double bytes_of_unit(std::string_view unit) {
+  if (unit.empty() || unit == "b") return 1;
+  constexpr std::string_view kPrefixes = "kmgtp";
+  const size_t power = kPrefixes.find(unit[0]);
+  const std::string_view rest = unit.substr(1);
+  if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib")) return 0;
+  return std::pow(rest == "b" ? 1000.0 : 1024.0, static_cast<double>(power + 1));
 }
 
 }  // namespace
@@ -29,13 +34,11 @@ double parse_bytes(const std::string& name, const std::string& text) {
   for (const char* c = end; c != text.data() + text.size(); ++c) {
     if (*c != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*c)));
   }
-  if (unit.empty() || unit == "b") return within_reach(number, name, text);
-  constexpr std::string_view kPrefixes = "kmgtp";
-  const size_t power = kPrefixes.find(unit[0]);
-  const std::string_view rest = std::string_view(unit).substr(1);
-  HS_CHECK(power != std::string_view::npos && (rest.empty() || rest == "b" || rest == "ib"), name, how);
-  const double factor = std::pow(rest == "b" ? 1000.0 : 1024.0, static_cast<double>(power + 1));
-  return within_reach(number * factor, name, text);
+  const double factor = bytes_of_unit(unit);
+  HS_CHECK(factor > 0, name, how);
+  HS_CHECK(number * factor <= kMostBytes, name, " ", text,
+           " is more memory than any machine has; give at most 1024PiB");
+  return number * factor;
 }
 
 Field bytes_field(std::string name, std::optional<double>* target, std::string help, FieldOptions options) {

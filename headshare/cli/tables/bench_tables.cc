@@ -153,9 +153,8 @@ std::string roof_note(const std::vector<Row>& rows) {
     if (row.rate.kind == RoofKind::kStream) {
       stream =
           " STREAM's copy and triad and a square matrix product take turns with the contenders, which are credited "
-          "with "
-          "one reading of the cache and with the products of heads that share nothing; where many heads read one key, "
-          "products may bound them sooner.";
+          "with one reading of the cache and with the products of heads that share nothing; where many heads read "
+          "one key, products may bound them sooner.";
     } else {
       product =
           " A square matrix product takes turns with the contenders, which are credited with the "

@@ -1,6 +1,7 @@
 #include "headshare/convert/hf/tokenizer.h"
 
 #include "headshare/base/error.h"
+#include "headshare/models/encoder_decoder_options.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 
 namespace headshare {
@@ -35,6 +36,25 @@ nlohmann::json config_of(const ModelToWrite& model) {
   return config;
 }
 
+// Tells whether a tokenizer.json puts this token at borders of texts.
+bool borders_texts(const nlohmann::json& content, const std::string& token) {
+  return content.at("post_processor").dump().find(nlohmann::json(token).dump()) != std::string::npos;
+}
+
+// Throws Error for an encoder-decoder whose sources end with a token that a tokenizer.json does not add: transformers
+// would translate otherwise.
+void check_end_of_sources(const ModelToWrite& model, const nlohmann::json& content) {
+  const auto* translator = model.options.find<EncoderDecoderOptions>();
+  if (translator == nullptr) return;
+  const Tokenizer& tokenizer = *model.tokenizers.target;
+  const auto id = static_cast<int32_t>(translator->marks.end);
+  const std::string end = tokenizer.decode({&id, 1});
+  HS_CHECK(borders_texts(content, end), "sources of this model end with ", end,
+           ", which a tokenizer.json of the kind '", tokenizer.kind(),
+           "' does not add, so that transformers would translate otherwise; train with --tokenizer ",
+           "wordpiece, or move the tokenizer out of the checkpoint to write the model without it");
+}
+
 }  // namespace
 
 void write_hf_tokenizer(const fs::path& directory, const ModelToWrite& model) {
@@ -43,11 +63,7 @@ void write_hf_tokenizer(const fs::path& directory, const ModelToWrite& model) {
            "both out of the checkpoint to write the model without them");
   const nlohmann::json content =
       model.words.empty() ? hf_json(*model.tokenizers.target) : hf_json_from_words(model.words);
-  HS_CHECK(
-      !model.options.kind().reads_source() || !content.at("post_processor").is_null(), "a source ends with the end ",
-      "token, and a tokenizer.json of the kind '", model.tokenizers.target->kind(),
-      "' says nothing of that, so that transformers would translate otherwise; train with --tokenizer wordpiece, or "
-      "move the tokenizer out of the checkpoint to write the model without it");
+  check_end_of_sources(model, content);
   write_file(directory / "tokenizer.json", content.dump());
   write_file(directory / "tokenizer_config.json", config_of(model).dump(2) + "\n");
 }

@@ -4,7 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/ops/head_attention/backends.h"
-#include "headshare/ops/head_attention/cases.h"
+#include "headshare/ops/head_attention/head_attention_cases.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
