@@ -12,9 +12,10 @@ from safetensors.torch import load_file  # noqa: E402
 
 ENCODER = {"vocab_size": 61, "max_position_embeddings": 24, "hidden_size": 32, "num_hidden_layers": 2,
            "num_attention_heads": 4, "intermediate_size": 40}  # fmt: skip
+# Sources end with [SEP], token 3, as a tokenizer.json of word pieces ends them.
 TRANSLATOR = {"vocab_size": 61, "max_position_embeddings": 24, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2,
               "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 40, "decoder_ffn_dim": 40,
-              "pad_token_id": 60, "decoder_start_token_id": 60, "eos_token_id": 1}  # fmt: skip
+              "pad_token_id": 60, "decoder_start_token_id": 60, "eos_token_id": 3}  # fmt: skip
 
 
 def randomise(model):
