@@ -192,7 +192,7 @@ Tensor Scheme::project_heads(const Linear& output, const Tensor& heads, const Te
   const auto again = [read_of, kept = heads.detach(), added = detached(offset), gate = detached(posed.gate)] {
     return read_of(kept, added, gate).contiguous();
   };
-  return made_again(read, again, projected);
+  return made_again(read, {heads, offset, posed.gate, live}, again, projected);
 }
 
 std::shared_ptr<Scheme> in_double(const Scheme& scheme) { return in_double(scheme, scheme.options()); }

@@ -35,8 +35,10 @@ void allow_reading(Storage& storage) {
 
 // A value shares its storage with what operations saved of it, so that to fill the storage is to fill them all.
 struct Emptied : torch::CustomClassHolder {
-  Emptied(const Tensor& value, std::function<Tensor()> make)
-      : value(value.detach()), make(std::move(make)), precision(ComputeIn::current(value.device().type())) {}
+  Emptied(const Tensor& value, const variable_list& read, std::function<Tensor()> make)
+      : value(value.detach()), make(std::move(make)), precision(ComputeIn::current(value.device().type())) {
+    for (const Tensor& one : read) this->read.push_back(one.defined() ? one.detach() : one);
+  }
 
   void empty() const {
     c10::StorageImpl& storage = *value.storage().unsafeGetStorageImpl();
@@ -66,6 +68,7 @@ struct Emptied : torch::CustomClassHolder {
   }
 
   Tensor value;
+  variable_list read;
   std::function<Tensor()> make;
   Precision precision;
 };
@@ -74,10 +77,12 @@ class FillBeforeBackward : public torch::autograd::Function<FillBeforeBackward> 
  public:
   static Tensor forward(AutogradContext* context, const Tensor& result, const c10::intrusive_ptr<Emptied>& emptied) {
     context->saved_data["emptied"] = c10::IValue::make_capsule(emptied);
+    context->save_for_backward(std::move(emptied->read));
     return result.view_as(result);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    context->get_saved_variables();  // throws where one has changed since
     const auto capsule = context->saved_data["emptied"].toCapsule();
     static_cast<Emptied*>(capsule.get())->fill();
     return {gradients[0], Tensor()};
@@ -89,10 +94,11 @@ bool is_saved(const Tensor& value) { return value.use_count() > 1 || value.stora
 
 }  // namespace
 
-Tensor made_again(const Tensor& value, std::function<Tensor()> make, const Tensor& result) {
+Tensor made_again(const Tensor& value, const std::vector<Tensor>& read, std::function<Tensor()> make,
+                  const Tensor& result) {
   const bool whole = value.is_contiguous() && value.storage_offset() == 0 && !value.is_meta();
   if (!at::GradMode::is_enabled() || !result.requires_grad() || !whole || !is_saved(value)) return result;
-  const auto emptied = c10::make_intrusive<Emptied>(value, std::move(make));
+  const auto emptied = c10::make_intrusive<Emptied>(value, read, std::move(make));
   Tensor returned = FillBeforeBackward::apply(result, emptied);
   emptied->empty();
   return returned;

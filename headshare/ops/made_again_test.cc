@@ -27,7 +27,7 @@ TEST(MadeAgain, GradientsAreTheSameBits) {
   const Tensor value = c.x.exp() * 2;
   int calls = 0;
   const Tensor result = made_again(
-      value,
+      value, {c.x},
       [&, kept = c.x.detach()] {
         EXPECT_FALSE(at::GradMode::is_enabled());
         ++calls;
@@ -35,7 +35,9 @@ TEST(MadeAgain, GradientsAreTheSameBits) {
       },
       c.of(value));
   EXPECT_EQ(value.storage().nbytes(), 0U);
-  if (emptied_values_refuse_reading()) EXPECT_ANY_THROW(value.sum().item<double>());
+  if (emptied_values_refuse_reading()) {
+    EXPECT_ANY_THROW(value.sum().item<double>());
+  }
   EXPECT_EQ(calls, 0);
   const std::vector<Tensor> found = c.gradients(result);
   EXPECT_EQ(calls, 1);
@@ -46,7 +48,7 @@ TEST(MadeAgain, AGraphThatIsRetainedRunsTwice) {
   const Case c;
   const Tensor value = c.x.cos();
   const Tensor sum = made_again(
-                         value, [kept = c.x.detach()] { return kept.cos(); }, c.of(value))
+                         value, {c.x}, [kept = c.x.detach()] { return kept.cos(); }, c.of(value))
                          .sum();
   const auto once = torch::autograd::grad({sum}, {c.first}, {}, /*retain_graph=*/true);
   EXPECT_TRUE(at::equal(torch::autograd::grad({sum}, {c.first})[0], once[0]));
@@ -59,7 +61,7 @@ TEST(MadeAgain, MemoryIsFreeBetweenThePasses) {
   Tensor result = c.of(value);
   const int64_t before = meter.now();
   result = made_again(
-      value, [kept = c.x.detach()] { return kept.cos(); }, result);
+      value, {c.x}, [kept = c.x.detach()] { return kept.cos(); }, result);
   EXPECT_EQ(before - meter.now(), value.numel() * 8);
   value = Tensor();
   c.gradients(result);
@@ -72,12 +74,12 @@ TEST(MadeAgain, WhatNobodySavedIsLeftAlone) {
   const auto never = []() -> Tensor { throw std::logic_error("nothing needs it"); };
   const Tensor value = c.x.detach().exp();
   const Tensor unsaved = value + c.x;
-  EXPECT_TRUE(made_again(value, never, unsaved).is_same(unsaved));
+  EXPECT_TRUE(made_again(value, {}, never, unsaved).is_same(unsaved));
   const Tensor constant = value + 1;
-  EXPECT_TRUE(made_again(value, never, constant).is_same(constant));
+  EXPECT_TRUE(made_again(value, {}, never, constant).is_same(constant));
   const at::NoGradGuard no_grad;
   const Tensor without = c.of(value);
-  EXPECT_TRUE(made_again(value, never, without).is_same(without));
+  EXPECT_TRUE(made_again(value, {}, never, without).is_same(without));
   EXPECT_GT(value.sum().item<double>(), 0);
 }
 
@@ -85,8 +87,18 @@ TEST(MadeAgain, OtherValuesAreRefused) {
   const Case c;
   const Tensor value = c.x.cos();
   const Tensor result = made_again(
-      value, [] { return at::zeros({3}, at::kDouble); }, c.of(value));
+      value, {}, [] { return at::zeros({3}, at::kDouble); }, c.of(value));
   EXPECT_THROW(c.gradients(result), Error);
+}
+
+TEST(MadeAgain, WhatItReadMustStayAsItIs) {
+  const Case c;
+  const Tensor read = c.x.detach().clone(), undefined;
+  const Tensor value = read.cos() * c.x;
+  const Tensor result = made_again(
+      value, {undefined, read}, [&] { return read.cos() * c.x; }, c.of(value));
+  read.add_(1);
+  EXPECT_THROW(c.gradients(result), c10::Error);
 }
 
 }  // namespace

@@ -101,15 +101,26 @@ def drawn_seed() -> int:
     return int(torch.randint(2**63 - 1, (), dtype=torch.int64, device="cpu"))
 
 
-@torch.compiler.disable
-def call_cpp(function: Callable, *arguments):
-    """Calls C++ outside of torch.compile's graphs: the arithmetic of a module is compiled already.
+class CppObject:
+    """Holds an object of a C++ class and calls its methods, for torch's compiler in one piece.
 
-    Raises RuntimeError where the call would be traced: C++ calls its kernels directly, so that a graph would hold numbers.
+    torch.export looks for such objects among a module's attributes and cannot read them; it finds this one, and hears
+    of it when it is called.
     """
-    if proxy_tensor.get_proxy_mode() is not None or torch.compiler.is_exporting():
-        raise RuntimeError(
-            "headshare's layers and models cannot be traced or exported; the operations of headshare.ops and "
-            'attn_implementation="headshare" can'
-        )
-    return function(*arguments)
+
+    def __init__(self, held: torch.ScriptObject) -> None:
+        self.held = held
+
+    @torch.compiler.disable(reason="headshare's layers and models run in C++, outside of torch's graphs")
+    def call(self, method: str, *arguments):
+        """Calls C++ outside of torch.compile's graphs: the arithmetic of a module is compiled already.
+
+        Raises RuntimeError where the call would be traced: C++ calls its kernels directly, so that a graph would hold
+        numbers.
+        """
+        if proxy_tensor.get_proxy_mode() is not None or torch.compiler.is_exporting():
+            raise RuntimeError(
+                "headshare's layers and models cannot be traced or exported; the operations of headshare.ops and "
+                'attn_implementation="headshare" can'
+            )
+        return getattr(self.held, method)(*arguments)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from headshare import _load
-from headshare._borrowed import BorrowedModule, Description, call_cpp, check_finite, drawn_seed
+from headshare._borrowed import BorrowedModule, CppObject, Description, check_finite, drawn_seed
 from headshare._error import in_python
 
 _load.load()  # the classes of torch exist from here on
@@ -70,11 +70,11 @@ class Model(BorrowedModule):
         check_finite(config)
         handles = [one._handle for one in tokenizers or []]
         self._set(torch.classes.headshare.Model(json.dumps(config), handles))
-        self._declare([Description(*one) for one in self._model.parameters()])
+        self._declare([Description(*one) for one in self._model.held.parameters()])
         self.reset_parameters()
 
     def _set(self, handle) -> None:
-        self._model = handle
+        self._model = CppObject(handle)
         self.kind: str = handle.kind()
         self.config: dict[str, Any] = json.loads(handle.config())
         tokenizers = [Tokenizer(one) for one in handle.tokenizers()]
@@ -83,7 +83,7 @@ class Model(BorrowedModule):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        handle = state.pop("_model")
+        handle = state.pop("_model").held
         for name in ("tokenizer", "source_tokenizer"):
             state.pop(name)
         state["_stored"] = (handle.config(), [one.to_json() for one in handle.tokenizers()])
@@ -123,7 +123,7 @@ class Model(BorrowedModule):
         given = {name: one for name, one in inputs.items() if one is not None}
         seed = drawn_seed() if self.training else None
         try:
-            return call_cpp(self._model.ask, what, given, self._borrowed(), seed)
+            return self._model.call("ask", what, given, self._borrowed(), seed)
         except IndexError:
             vocabulary = self.config["model"]["vocabulary"]
             largest = {name: int(one.max()) for name, one in given.items() if one.dtype == torch.int64}
@@ -139,7 +139,7 @@ class Model(BorrowedModule):
         """
         values = [_as_float32(one.name, value.detach()) for one, value in zip(self._descriptions, self._borrowed())]
         try:
-            self._model.save(os.fspath(directory), values, overwrite)
+            self._model.held.save(os.fspath(directory), values, overwrite)
         except RuntimeError as error:
             if not os.path.exists(directory):
                 raise

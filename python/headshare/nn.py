@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from headshare import _load
-from headshare._borrowed import BorrowedModule, Description, call_cpp, check_finite, drawn_seed
+from headshare._borrowed import BorrowedModule, CppObject, Description, check_finite, drawn_seed
 from headshare._error import in_python
 
 _load.load()  # the classes of torch exist from here on
@@ -92,14 +92,14 @@ class SharedHeadAttention(BorrowedModule):
         given |= {"d-model": embed_dim, "heads": num_heads, "scheme": scheme, "projection-bias": bias,
                   "attention-dropout": dropout}
         self._make(json.dumps(given))
-        described = [Description(*one) for one in self._layer.parameters()]
+        described = [Description(*one) for one in self._layer.held.parameters()]
         self._declare([one._replace(name=one.name.removeprefix(_PREFIX)) for one in described], device, dtype)
         self.reset_parameters()
 
     def _make(self, options: str) -> None:
         self._options = options
         try:
-            self._layer = torch.classes.headshare.AttentionLayer(options)
+            self._layer = CppObject(torch.classes.headshare.AttentionLayer(options))
         except RuntimeError as error:
             raise ValueError(in_python(str(error))) from None
 
@@ -187,10 +187,10 @@ class SharedHeadAttention(BorrowedModule):
         visible = _visible(key_padding_mask, batched)
         seed = drawn_seed() if self.training and self.dropout > 0 else 0 if self.training else None
         parameters = self._borrowed()
-        output = call_cpp(self._layer.forward, x, memory, parameters, causal, visible, seed)
+        output = self._layer.call("forward", x, memory, parameters, causal, visible, seed)
         weights = None
         if need_weights:
-            weights = call_cpp(self._layer.weights, x, memory, parameters, causal, visible)
+            weights = self._layer.call("weights", x, memory, parameters, causal, visible)
             weights = weights.mean(1) if average_attn_weights else weights
             weights = weights if batched else weights.squeeze(0)
         if not batched:
@@ -214,12 +214,12 @@ class SharedHeadAttention(BorrowedModule):
         visible = _visible(key_padding_mask, batched=True)
         parameters = self._borrowed()
         _check_cache_type(cache or [], parameters[0])
-        return call_cpp(self._layer.step, x, parameters, cache or [], visible)
+        return self._layer.call("step", x, parameters, cache or [], visible)
 
     @property
     def cost(self) -> dict[str, int]:
         """Counts parameters (without biases), those that others cannot absorb, biases, and cached elements per token."""
-        return dict(zip(("parameters", "effective", "biases", "cache_elements"), self._layer.cost()))
+        return dict(zip(("parameters", "effective", "biases", "cache_elements"), self._layer.held.cost()))
 
     def extra_repr(self) -> str:
         return f"{self.embed_dim}, {self.num_heads}, scheme={self.scheme!r}, dropout={self.dropout}"

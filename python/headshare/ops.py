@@ -86,7 +86,7 @@ def _reverse_mode_alone(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if forward_ad._current_level >= 0:
             raise RuntimeError(
                 f"headshare.ops.{function.__name__} has no forward-mode derivative (torch.func.jvp, dual numbers): use "
-                "torch.autograd.grad or torch.func.vjp"
+                "torch.autograd.grad"
             )
         return function(*arguments, **named)
 

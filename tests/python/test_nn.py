@@ -230,6 +230,26 @@ def test_a_second_derivative_is_refused(scheme):
         torch.autograd.grad(layer(x)[0].square().sum(), x, create_graph=True)
 
 
+@pytest.mark.parametrize(
+    "scheme, options",
+    [
+        ("mha", {}),
+        ("mha", {"output_gate": "head"}),
+        ("skv", {"shared_qk": True}),
+        ("el_lossless", {}),
+        ("collaborative", {}),
+        ("shared_query", {}),
+    ],
+)
+def test_a_bias_that_changes_before_the_backward_pass_is_noticed(scheme, options):
+    layer = SharedHeadAttention(16, 4, scheme=scheme, batch_first=True, **options)
+    output, _ = layer(sample(2, 5, 16))
+    with torch.no_grad():
+        layer.get_parameter("value.bias").add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        output.sum().backward()
+
+
 def test_dropout_is_chosen_when_the_layer_is_made():
     layer = SharedHeadAttention(16, 4, dropout=0.5)
     assert layer.dropout == 0.5
@@ -276,6 +296,10 @@ def test_tracing_is_refused():
 
     with pytest.raises(RuntimeError, match="cannot be traced or exported"):
         make_fx(lambda x: layer(x)[0])(x)
+    with pytest.raises(RuntimeError, match="cannot be traced or exported"):
+        torch.export.export(layer, (x,), strict=False)
+    with pytest.raises(RuntimeError, match="run in C\\+\\+, outside of torch's graphs"):
+        torch.compile(layer, fullgraph=True)(x)
 
 
 def test_a_layer_of_torchs_encoder():

@@ -42,8 +42,10 @@ Tensor BlockImpl::of_normed(const Norm& norm, const Tensor& x, const SubLayer& s
   const Tensor result = sub_layer(read);
   const auto is_read = [&](const Tensor& part) { return part.is_alias_of(read); };
   if (lent != nullptr && std::any_of(lent->begin(), lent->end(), is_read)) return result;
+  std::vector<Tensor> again_read = norm->parameters();
+  again_read.push_back(x);
   return made_again(
-      read, [read_of, kept = x.detach()] { return read_of(kept); }, result);
+      read, again_read, [read_of, kept = x.detach()] { return read_of(kept); }, result);
 }
 
 Tensor BlockImpl::residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const {

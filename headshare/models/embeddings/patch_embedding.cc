@@ -22,7 +22,7 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(int64_t channels, int64_t patch_size, int
 Tensor PatchEmbeddingImpl::forward(const Tensor& pixels) const {
   const Tensor patches = patches_of(pixels, patch_size_);
   return made_again(
-      patches, [pixels, P = patch_size_] { return patches_of(pixels, P); }, projection_->forward(patches));
+      patches, {pixels}, [pixels, P = patch_size_] { return patches_of(pixels, P); }, projection_->forward(patches));
 }
 
 }  // namespace headshare
