@@ -108,7 +108,8 @@ void refuse_other_classes(const HfConfig& config, const std::vector<std::string>
   throw Error(join_text(config.config_key("architectures"), " names ", brief_text(*name),
                         ", which headshare cannot reproduce", did_you_mean(*name, known), "; it reads ", list,
                         ". To convert the model without its head, save that with transformers: "
-                        "AutoModel.from_pretrained(DIR).save_pretrained(NEW_DIR)"));
+                        "AutoModel.from_pretrained(DIR).save_pretrained(NEW_DIR). A decoder whose embeddings are not "
+                        "tied has no output embedding then, and cannot be converted"));
 }
 
 std::string why_not_causal(const HfConfig& config) {
