@@ -23,34 +23,39 @@ CURVE, PARTS, PARTS_WIDE = "curve-mlm", "parts-mlm", "parts-mlm-wide"
 
 def heads_parts():
     """Tabulates the losses of encoders on masked tokens by what their heads share, with mha's parameters too."""
-    found = [with_three_seeds(name) for name in (CURVE, PARTS, PARTS_WIDE)]
-    if not all(found):
+    found = [results for name in (CURVE, PARTS, PARTS_WIDE) if (results := with_three_seeds(name))]
+    if len(found) < 2:
         return TOO_FEW
     losses = {variant: by_variant for results in found for variant, by_variant in by_seed(results, "test_loss").items()}
     rows = {row["variant"]: row for results in found for row in results["rows"]}
     plain = judging.against({one: losses[one] for one in SHARED}, "mha")
-    wide = judging.against({"mha": losses["mha"], **{of: losses[one] for one, of in WIDE.items()}}, "mha")
-    arrows = judging.arrows({"plain": plain, "wide": wide}, SMALLEST_LOSS)
+    columns = {"difference to mha": plain}
+    if all(one in losses for one in WIDE):
+        wide = {of: losses[one] for one, of in WIDE.items()}
+        columns["with mha's number of parameters"] = judging.against({"mha": losses["mha"], **wide}, "mha")
+    arrows = judging.arrows(columns, SMALLEST_LOSS)
 
-    def difference(kind, judged, variant):
-        return with_interval(judged.get(variant), 3, mark_of_loss(judged.get(variant), arrows.get((kind, variant), 0)))
+    def difference(column, variant):
+        one = columns[column].get(variant)
+        return with_interval(one, 3, mark_of_loss(one, arrows.get((column, variant), 0)))
 
     body = [
         [
             shared,
             f"{rows[one]['attention_parameters']:,}",
             with_deviation(rows[one]["test_loss"], 3),
-            difference("plain", plain, one),
-            difference("wide", wide, one),
+            *(difference(column, one) for column in columns),
         ]
         for one, shared in SHARED.items()
     ]
     between = pair_differences({SHARED[one]: values for one, values in losses.items() if one in SHARED},
                                [tuple(SHARED[one] for one in pair) for pair in EXPECTED])  # fmt: skip
-    note = f"Test loss in nats; {rows['mha']['quality']['count']} seeds; one vector for all heads replaces what the first column names. The "
-    note += "last column has a feed-forward as much wider as attention has fewer parameters. Intervals hold for the differences of a "
-    note += "column together; ↓ takes Holm's correction over both columns."
-    headings = ["one for all heads", "attention parameters", "masked-LM loss", "difference to mha", "with mha's number of parameters"]
+    seeds = min(rows[one]["quality"]["count"] for one in SHARED)
+    note = f"Test loss in nats; {seeds} seeds; one vector for all heads replaces what the first column names. "
+    if len(columns) > 1:
+        note += "With mha's number of parameters the feed-forward is as much wider as attention has fewer. "
+    note += "Intervals hold for the differences of a column together; ↓ takes Holm's correction over all columns."
+    headings = ["one for all heads", "attention parameters", "masked-LM loss", *columns]
     return table(headings, body) + "\n\n" + table(["difference", "loss"], difference_rows(between)) + "\n\n" + note
 
 
