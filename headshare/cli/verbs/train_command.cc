@@ -186,7 +186,7 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
   }
   if (test) {
     text += "test         loss " + format_fixed(test->loss, 4);
-    for (const Score& one : test->scores) text += ", " + score_heading(one.name) + " " + format_fixed(one.value, 4);
+    for (const Score& one : test->scores) text += ", " + score_heading(one.name) + " " + score_value_text(one.value, 4);
     text += "\n";
     for (const Score& one : test->scores) {
       if (!one.signature.empty()) text += "             " + one.signature + "\n";
