@@ -232,6 +232,19 @@ def test_resuming_a_finished_run_changes_nothing(run, text, tmp_path):
     assert [step for event, step, _ in losses(out) if event == "step"] == [*range(1, 15)]
 
 
+def test_other_steps_than_a_run_began_with_are_another_schedule(run, text, tmp_path):
+    def resumed(name, steps, *schedule):
+        run("train", *TINY, "--text", text, "--out", tmp_path / name, "--steps", 10, *schedule)
+        return run("train", "--resume", "--out", tmp_path / name, "--steps", steps).stderr
+
+    said = " ".join(resumed("cosine", 14).split())
+    assert "note: the run was begun with --steps 10 and goes on with 14: its 10 steps so far had other learning rates" in said
+    assert "begun with" not in run("train", "--resume", "--out", tmp_path / "cosine").stderr, "14 are its own by now"
+    flat = ("--schedule", "constant", "--warmup-steps", 2)
+    assert "begun with" not in resumed("constant", 14, *flat)
+    assert "begun with" not in resumed("the same", 10)
+
+
 def test_a_directory_in_use(run, refused, text, tmp_path):
     out = tmp_path / "run"
     arguments = [*TINY, "--text", text, "--out", out, "--steps", 2]
