@@ -71,6 +71,15 @@ def test_info_on_kernels(run, model):
     assert "reference" in forced and "HEADSHARE_BACKEND" in forced
 
 
+def test_options_that_info_has_no_use_for_are_refused(refused, model):
+    described = "--scheme describes a model, and MODEL is one; leave it out"
+    assert described in refused(2, "info", model, "--kernels", "--scheme", "mqa")
+    for words in (("--scheme", "mqa"), ("--keys", 9), ("--padding",)):
+        for place in ((), (model,)):
+            message = refused(2, "info", *place, *words)
+            assert f"{words[0]} is about --kernels, which is not given; leave it out" in message
+
+
 @pytest.mark.parametrize("scheme", ["mha", "mqa", "mhe_add", "mhe_mul", "collaborative", "el_shared"])
 def test_info_on_kernels_in_bf16_with_padding(scheme, run):
     flags = ("--scheme", scheme, "--precision", "bf16", "--padding", "--attention-dropout", 0.1)
