@@ -523,6 +523,19 @@ def test_damaged_results_are_written_again(run, refused, text, tmp_path):
     assert json.loads(done.stdout)["cells"] == before["cells"] and "2 of 2 models were finished before" in done.stderr
 
 
+def test_steps_of_what_is_not_compared_are_refused(run, refused, text, tmp_path):
+    flags = [*TINY, "--schemes", "mha,sha", "--match", "time", "--text", text, "--out", tmp_path / "out"]
+    error = refused(2, "compare", *flags, "--scheme-steps", "mha=3,sha=4,mqa=5")
+    one_line_error(error, "--scheme-steps mqa=5: mqa", "is not among what is compared: mha and sha")
+    error = refused(2, "compare", *flags, "--scheme-steps", "mha=3,sha=4,mha=5")
+    one_line_error(error, "--scheme-steps names mha twice")
+    assert not (tmp_path / "out").exists()
+    # A configuration that a comparison wrote has the steps of all its schemes; fewer of them may be compared.
+    run("compare", *flags, "--scheme-steps", "mha=3,sha=4")
+    fewer = ("--config", tmp_path / "out/resolved.yaml", "--schemes", "mha", "--out", tmp_path / "fewer")
+    assert cells_of(json.loads(run("compare", *fewer, "--json").stdout)) == [("mha", 0)]
+
+
 def test_a_larger_scheme_cannot_join_what_was_widened(run, refused, text, tmp_path):
     out = tmp_path / "out"
     flags = ("--match", "parameters", "--steps", 3, "--text", text, "--out", out)
