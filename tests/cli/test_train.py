@@ -302,7 +302,7 @@ def test_resuming_asks_for_all_that_the_run_began_with(run, refused, text, tmp_p
     for verb in ("finetune", "compare"):
         one_line_error(refused(2, verb, "--resume", "--out", out), "holds what `headshare train` wrote", "train --resume")
     done = run("train", "--resume", "--out", out, "--steps", 3, "--threads", 2)
-    assert "begun with 1 threads and goes on with 2" in done.stderr and "threads: 2\n" in resolved.read_text()
+    assert "begun with --threads 1 and goes on with 2" in done.stderr and "threads: 2\n" in resolved.read_text()
 
 
 @pytest.mark.parametrize("what", sorted({*bad_options(""), "empty", "binary", "invalid UTF-8", "directory without text"}))
