@@ -69,9 +69,9 @@ std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
 // Adds the same case for every scheme; collaborative attention once for every key width.
 void add_schemes(const AttentionGrid& grid, AttentionCase one, std::vector<AttentionCase>* cases) {
   const std::vector<int64_t> automatic = {2 * grid.head_width};
-  for (const std::string& name : grid.schemes) {
-    one.scheme = scheme_record(name).name;
-    const bool has_width = scheme_record(one.scheme).shares_key_width && !grid.key_widths.empty();
+  for (const std::string& scheme : chosen_schemes(grid.schemes)) {
+    one.scheme = scheme;
+    const bool has_width = scheme_record(scheme).shares_key_width && !grid.key_widths.empty();
     for (const int64_t width : has_width ? grid.key_widths : automatic) {
       one.key_width = width;
       cases->push_back(one);
@@ -84,7 +84,7 @@ void add_schemes(const AttentionGrid& grid, AttentionCase one, std::vector<Atten
 Fields fields(AttentionGrid& g) {
   const FieldOptions size = {.min = 1, .max = 1 << 24};
   return {
-      field("schemes", &g.schemes, "attention schemes", {.aliases = {"scheme"}}),
+      field("schemes", &g.schemes, "attention schemes, or all", {.aliases = {"scheme"}}),
       field("passes", &g.passes, "forward, training (forward and gradients)"),
       field("masks", &g.masks, "full, causal"),
       field("dropout", &g.dropout, "on the attention weights; above 0 in training only"),

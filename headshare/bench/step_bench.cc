@@ -159,8 +159,8 @@ std::vector<StepCase> step_cases_of(const AttentionGrid& attention, const StepGr
   for (const Precision precision : precisions_of(attention, product_precision_names())) {
     for (const int64_t heads : attention.heads) {
       for (const int64_t length : attention.lengths) {
-        for (const std::string& scheme : attention.schemes) {
-          cases.push_back({.scheme = scheme_record(scheme).name,
+        for (const std::string& scheme : chosen_schemes(attention.schemes)) {
+          cases.push_back({.scheme = scheme,
                            .layers = grid.layers,
                            .heads = heads,
                            .head_width = attention.head_width,

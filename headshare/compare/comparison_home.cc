@@ -33,13 +33,22 @@ void for_finished(const std::vector<CellPlan>& plans, const fs::path& home,
   }
 }
 
+// Returns what an earlier call found; nothing where it wrote no results.
+std::optional<Results> earlier_results(const fs::path& home) {
+  const fs::path file = home / "results.json";
+  if (!path_exists(file)) return std::nullopt;
+  return read_results(file,
+                      "it is damaged, or was never finished. If the data are still the same, move it away, and "
+                      "--resume writes it again from " +
+                          (home / "cells").string());
+}
+
 // Returns the commands that made the results: the call that began them, and the calls that went on with other schemes
 // or seeds.
 std::string commands_so_far(const ComparisonCall& call) {
-  const fs::path file = call.out / "results.json";
-  if (!call.resume || !path_exists(file)) return call.line;
-  const Results before = read_results(file);
-  return call.adds ? before.command + "\n" + call.line : before.command;
+  const std::optional<Results> before = call.resume ? earlier_results(call.out) : std::nullopt;
+  if (!before) return call.line;
+  return call.adds ? before->command + "\n" + call.line : before->command;
 }
 
 }  // namespace
@@ -68,9 +77,9 @@ void check_directory(const ComparisonCall& call) {
 }
 
 void check_same_data(const fs::path& home, const Subject& subject) {
-  if (!path_exists(home / "results.json")) return;
-  const Results before = read_results(home / "results.json");
-  const Subject& was = before.subject;
+  const std::optional<Results> before = earlier_results(home);
+  if (!before) return;
+  const Subject& was = before->subject;
   const bool hashed = !was.fingerprint.empty();
   const bool known = hashed && was.fingerprint == subject.fingerprint && was.encoders == subject.encoders;
   HS_CHECK(known || was.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
@@ -80,10 +89,10 @@ void check_same_data(const fs::path& home, const Subject& subject) {
 }
 
 void check_same_variants(const fs::path& home, const std::vector<Variant>& variants) {
-  if (!path_exists(home / "results.json")) return;
-  const Results before = read_results(home / "results.json");
-  for (const std::string& name : variant_names(before)) {
-    const Variant was = variant_of(before, name);
+  const std::optional<Results> before = earlier_results(home);
+  if (!before) return;
+  for (const std::string& name : variant_names(*before)) {
+    const Variant was = variant_of(*before, name);
     const Variant* now = find_variant(variants, name);
     HS_CHECK(now == nullptr || *now == was, "the variant ", name, " of ", home.string(), " was ", was.options.dump(),
              " and cannot become ", now == nullptr ? "" : now->options.dump(), "; give it another name");

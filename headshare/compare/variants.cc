@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
@@ -99,13 +100,18 @@ Fields varied_fields(ComparisonOptions& options) {
 
 nlohmann::json varied(ComparisonOptions options) { return to_json(varied_fields(options)); }
 
+// `option` is what names it: "--reference mhaa".
+void check_compared(const std::string& option, const std::string& name, const std::vector<Variant>& among) {
+  std::vector<std::string> names;
+  for (const Variant& one : among) names.push_back(one.name);
+  HS_CHECK(find_variant(among, name) != nullptr, option, did_you_mean(name, names),
+           " is not among what is compared: ", list_text(names));
+}
+
 std::string chosen_reference(const std::string& option, const std::string& name, const std::string& scheme,
                              const std::vector<Variant>& among) {
   if (!name.empty()) {
-    std::vector<std::string> names;
-    for (const Variant& one : among) names.push_back(one.name);
-    HS_CHECK(find_variant(among, name) != nullptr, "--", option, " ", shortened(name, 60), did_you_mean(name, names),
-             " is not among what is compared: ", list_text(names));
+    check_compared(join_text("--", option, " ", shortened(name, 60)), name, among);
     return name;
   }
   if (find_variant(among, scheme) != nullptr) return scheme;
@@ -155,6 +161,16 @@ void check_scheme_steps(const ComparisonOptions& options) {
   for (const Variant& one : variants) {
     HS_CHECK(!one.options.contains("steps"),
              "--match time decides every variant's steps; leave steps out of --variants ", one.name);
+  }
+}
+
+void check_asked_scheme_steps(const ComparisonOptions& options) {
+  const std::vector<Variant> variants = chosen_variants(options);
+  std::set<std::string> seen;
+  for (const std::string& item : options.scheme_steps) {
+    const std::string name = item.substr(0, item.find('='));
+    check_compared(join_text("--scheme-steps ", shortened(item, 60), ": ", shortened(name, 60)), name, variants);
+    HS_CHECK(seen.insert(name).second, "--scheme-steps names ", name, " twice");
   }
 }
 

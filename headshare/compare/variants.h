@@ -26,6 +26,10 @@ const Variant* find_variant(const std::vector<Variant>& among, const std::string
 // are given where time decides them.
 void check_scheme_steps(const ComparisonOptions& options);
 
+// Throws Error when the user asks for steps of what is not compared, or twice for the same. The options of an earlier
+// comparison may have steps of more variants than are compared now.
+void check_asked_scheme_steps(const ComparisonOptions& options);
+
 // Returns `options` with the variant's own options.
 ComparisonOptions with_variant(ComparisonOptions options, const Variant& variant);
 

@@ -104,7 +104,7 @@ void refuse_changed(const nlohmann::json& began, const nlohmann::json& now, cons
 
 void note_other_threads(const RuntimeOptions& began, const RuntimeOptions& now) {
   if (!began.threads || began.threads == now.threads) return;  // a program that did not note the number wrote none
-  notice(join_text("the run was begun with ", *began.threads, " threads and goes on with ",
+  notice(join_text("the run was begun with --threads ", *began.threads, " and goes on with ",
                    now.threads ? std::to_string(*now.threads) : "those of this machine",
                    ": from here on its weights differ in their last bits from those of a run with ", *began.threads));
 }

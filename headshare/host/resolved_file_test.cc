@@ -135,8 +135,8 @@ TEST_F(ResolvedFileTest, AnotherNumberOfThreadsIsNoted) {
   note_other_threads({}, {.threads = 2});  // the program that began noted no threads
   note_other_threads({.threads = 2}, {.threads = 1});
   set_notice_handler(before);
-  EXPECT_THAT(
-      notes, ElementsAre(testing::AllOf(HasSubstr("begun with 2 threads and goes on with 1"), HasSubstr("last bits"))));
+  EXPECT_THAT(notes, ElementsAre(testing::AllOf(HasSubstr("begun with --threads 2 and goes on with 1"),
+                                                HasSubstr("last bits"))));
 }
 
 TEST(RefuseChangedTest, NamesTheOptionAndBothValues) {

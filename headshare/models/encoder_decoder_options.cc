@@ -179,10 +179,30 @@ std::vector<std::string> site_schemes(const EncoderDecoderParts& parts, const st
   return schemes;
 }
 
+namespace {
+
+// Resolves what both sides have in common, with the model's scheme as their attention. Where neither side has that
+// scheme, it is the cross-attention's at most. No layer shares what a cross-attention remembers, so the scheme need not
+// be one whose memory can be shared, and the encoder's says what its layers can share.
+void resolve_common(EncoderDecoderOptions* o) {
+  TransformerOptions& common = *o;
+  const std::string& scheme = o->attention.scheme;
+  const bool of_a_side = scheme == o->sites->encoder.scheme || scheme == o->sites->decoder.scheme;
+  const int64_t sharing = o->share_kv_layers;
+  if (!of_a_side) {
+    resolve(encoder_side(*o));
+    o->share_kv_layers = 1;
+  }
+  common = resolve(common);
+  o->share_kv_layers = sharing;
+}
+
+}  // namespace
+
 EncoderDecoderOptions resolve(EncoderDecoderOptions o) {
   refuse_what_it_has_not(o);
   resolve_sites(&o);
-  static_cast<TransformerOptions&>(o) = resolve(static_cast<TransformerOptions>(o));
+  resolve_common(&o);
   if (!o.decoder_layers) o.decoder_layers = o.layers;
   HS_CHECK(*o.decoder_layers % o.share_kv_layers == 0,
            "share-kv-layers must divide decoder-layers, too: ", *o.decoder_layers, " layers, ", o.share_kv_layers,

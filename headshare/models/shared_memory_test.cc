@@ -250,6 +250,32 @@ TEST(SharedMemoryModels, BothSidesOfATranslatorShare) {
   }
 }
 
+// The scheme of the model is then the cross-attention's alone, which shares nothing with other layers.
+TEST(SharedMemoryModels, TheSchemeOfACrossAttentionNeedNotBeOneThatCanBeShared) {
+  EncoderDecoderOptions options = translator_options("mha");
+  options.attention.scheme = "el_lossless";
+  options.positions = PositionKind::kSinusoidal;
+  EXPECT_THAT(error_message([&] { resolve(options); }),
+              HasSubstr("self-attention of the encoder: el_lossless"));  // whose sides have it, too
+  options.encoder_scheme = options.decoder_scheme = "mha";
+  options.cross_scheme = "auto";
+  const EncoderDecoderOptions resolved = resolve(options);
+  EXPECT_EQ(resolved.share_kv_layers, 2);
+  EXPECT_EQ(resolved.cross_scheme, "el_lossless");
+  EXPECT_EQ(resolved.sites->decoder.memory, MemoryUse::kLent);
+  EXPECT_EQ(resolved.sites->cross.memory, MemoryUse::kOwn);
+  EXPECT_EQ(resolve(resolved).share_kv_layers, 2);
+  EncoderDecoderOptions same = translator_options("mha");  // with el_lossless in its cross-attention by name
+  same.positions = PositionKind::kSinusoidal;
+  EXPECT_EQ(measure(resolved).total_parameters, measure(resolve(same)).total_parameters);
+  EXPECT_EQ(measure(resolved).source_cache_bytes_per_token, measure(resolve(same)).source_cache_bytes_per_token);
+  EXPECT_NO_THROW(EncoderDecoder{resolved});
+
+  EncoderDecoderOptions odd = options;  // what its layers share is still looked at
+  odd.layers = 3;
+  EXPECT_THAT(error_message([&] { resolve(odd); }), HasSubstr("3 layers, 2 that share"));
+}
+
 TEST(SharedMemoryModels, RecomputingATranslatorGivesTheSameGradients) {
   EncoderDecoder model(resolve(translator_options("mha")));
   randomise(*model);

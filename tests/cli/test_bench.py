@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from conftest import SCHEMES
 
 TINY = ["bench", "attention", "--quick", "--lengths", 70, "--threads", 1, "--json"]
 
@@ -61,6 +62,14 @@ def test_decode_is_attention_with_one_query(run):
         assert row["percent_of_product"] == pytest.approx(100 * row["gflops"] / row["product_gflops"])
     table = " ".join(run("bench", "decode", "--quick", "--threads", 1, "--schemes", "mqa").stdout.split())
     assert "GB/s" in table and "STREAM's" in table and "products may bound them" in table
+
+
+def test_all_schemes(run):
+    quick = ("--quick", "--threads", 1, "--lengths", 16, "--json")
+    rows = json.loads(run("bench", "attention", *quick, "--schemes", "all", "--passes", "forward", "--masks", "causal").stdout)
+    assert list(dict.fromkeys(row["scheme"] for row in rows)) == SCHEMES
+    rows = json.loads(run("bench", "step", *quick, "--schemes", "all").stdout)
+    assert [row["scheme"] for row in rows] == SCHEMES
 
 
 def test_steps(run):

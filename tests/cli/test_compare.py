@@ -507,6 +507,35 @@ def test_a_directory_in_use(run, refused, program, text, tmp_path):
         process.wait()
 
 
+def test_damaged_results_are_written_again(run, refused, text, tmp_path):
+    """The results of finished models stand in files of their own, so that results.json can be made from them."""
+    out = tmp_path / "out"
+    before = compare(run, "--schemes", "mha,sha", "--steps", 3, "--text", text, "--out", out)
+    results = out / "results.json"
+    whole = results.read_text()
+    for left in ("", whole[: len(whole) // 2]):
+        results.write_text(left)
+        *_, error = refused(1, "compare", "--resume", "--out", out).splitlines(keepends=True)
+        one_line_error(error, f"{results} is not JSON", f"move it away, and --resume writes it again from {out}/cells")
+        assert results.read_text() == left
+    results.rename(tmp_path / "away.json")
+    done = run("compare", "--resume", "--out", out, "--json")
+    assert json.loads(done.stdout)["cells"] == before["cells"] and "2 of 2 models were finished before" in done.stderr
+
+
+def test_steps_of_what_is_not_compared_are_refused(run, refused, text, tmp_path):
+    flags = [*TINY, "--schemes", "mha,sha", "--match", "time", "--text", text, "--out", tmp_path / "out"]
+    error = refused(2, "compare", *flags, "--scheme-steps", "mha=3,sha=4,mqa=5")
+    one_line_error(error, "--scheme-steps mqa=5: mqa", "is not among what is compared: mha and sha")
+    error = refused(2, "compare", *flags, "--scheme-steps", "mha=3,sha=4,mha=5")
+    one_line_error(error, "--scheme-steps names mha twice")
+    assert not (tmp_path / "out").exists()
+    # A configuration that a comparison wrote has the steps of all its schemes; fewer of them may be compared.
+    run("compare", *flags, "--scheme-steps", "mha=3,sha=4")
+    fewer = ("--config", tmp_path / "out/resolved.yaml", "--schemes", "mha", "--out", tmp_path / "fewer")
+    assert cells_of(json.loads(run("compare", *fewer, "--json").stdout)) == [("mha", 0)]
+
+
 def test_a_larger_scheme_cannot_join_what_was_widened(run, refused, text, tmp_path):
     out = tmp_path / "out"
     flags = ("--match", "parameters", "--steps", 3, "--text", text, "--out", out)

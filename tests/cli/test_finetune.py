@@ -152,6 +152,9 @@ def test_a_score_that_is_undefined_ends_nothing(run, encoder, tmp_path):
     parts = ("--train", tmp_path / "train.tsv", "--validation", tmp_path / "dev.tsv")
     done = run("finetune", encoder, "--task", "regress", *parts, *QUICK, "--epochs", 1, "--out", tmp_path / "out")
     assert "pearson" in done.stdout and "none" in done.stdout
+    assert "pearson none" in done.stderr and "nan" not in done.stdout + done.stderr
+    done = run("predict", tmp_path / "out/regress/lr-0.003-seed-0", tmp_path / "dev.tsv", "--out", tmp_path / "answers.tsv")
+    assert "pearson none" in done.stdout and "nan" not in done.stdout + done.stderr
 
 
 def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
@@ -484,6 +487,7 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
     odd.write_text("text\tlabel\nA fox.\tmaybe\n")
     one = tmp_path / "one.tsv"
     one.write_text("text\tlabel\nA fox.\t1\nA hen.\t1\n")
+    same = "one.tsv: all 2 examples have the number 1; there is nothing to learn from them"
     cases = [
         (2, ("--task", "classify"), "--out is missing"),
         (2, out, "--task is missing"),
@@ -500,6 +504,7 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
         (1, (*own, "--validation", dev, "--test", dev, *out), "--validation and --test are one file"),
         (1, (*own, "--validation", dev, "--validation-fraction", 0.1, *out), "leave one out"),
         (1, ("--task", "classify", "--train", one, "--validation", dev, *out), "nothing to tell apart"),
+        (1, ("--task", "regress", "--train", one, "--validation", dev, *out), same),
         (2, (*own, "--validation", dev, "--learning-rate", "fast", *out), "--learning-rate must be a number, not 'fast'"),
         (1, (*own, "--validation", dev, "--label-column=", *out), "label-column is empty: which column of"),
         (1, ("--task", "squad", *out), "--train train-v1.1.json"),

@@ -71,6 +71,15 @@ def test_info_on_kernels(run, model):
     assert "reference" in forced and "HEADSHARE_BACKEND" in forced
 
 
+def test_options_that_info_has_no_use_for_are_refused(refused, model):
+    described = "--scheme describes a model, and MODEL is one; leave it out"
+    assert described in refused(2, "info", model, "--kernels", "--scheme", "mqa")
+    for words in (("--scheme", "mqa"), ("--keys", 9), ("--padding",)):
+        for place in ((), (model,)):
+            message = refused(2, "info", *place, *words)
+            assert f"{words[0]} is about --kernels, which is not given; leave it out" in message
+
+
 @pytest.mark.parametrize("scheme", ["mha", "mqa", "mhe_add", "mhe_mul", "collaborative", "el_shared"])
 def test_info_on_kernels_in_bf16_with_padding(scheme, run):
     flags = ("--scheme", scheme, "--precision", "bf16", "--padding", "--attention-dropout", 0.1)
@@ -183,7 +192,7 @@ def test_generate_with_a_cache_equals_scoring(run, model):
 
 
 def test_prompts_from_standard_input(run, refused, model):
-    objects = generate(run, model, "--max-new-tokens", 3, text_in="one\n\ntwo\r\nthree")
+    objects = generate(run, model, "--max-new-tokens", 3, text_in="one\ntwo\r\nthree")
     assert [one["prompt"] for one in objects] == ["one", "two", "three"]
     assert "there is no prompt" in refused(1, "generate", model)
     samples = generate(run, model, "--max-new-tokens", 8, "--samples", 2, "--prompt", "x")
@@ -241,6 +250,12 @@ def test_an_empty_prompt(run, refused, model, tmp_path):
     with_end = write_model(tmp_path / "bpe", tokenizer=BPE, vocabulary=260)
     [one] = generate(run, with_end, "--prompt", "", "--max-new-tokens", 5)
     assert all(token < 257 for token in one["tokens"])
+    # A line of standard input is a prompt, also one without text.
+    lines = generate(run, with_end, "--max-new-tokens", 5, text_in="\na\n\r\n")
+    assert [line["prompt"] for line in lines] == ["", "a", ""] and lines[0]["tokens"] == one["tokens"]
+    stopped = run("generate", model, "--max-new-tokens", 1, "--json", text_in="a\n\nb\n", check=False)
+    assert stopped.returncode == 1 and len(stopped.stdout.splitlines()) == 1
+    assert "the prompt is empty" in stopped.stderr and "give a prompt with text" in stopped.stderr
 
 
 def test_a_token_before_every_text(run, tmp_path, text):

@@ -232,6 +232,19 @@ def test_resuming_a_finished_run_changes_nothing(run, text, tmp_path):
     assert [step for event, step, _ in losses(out) if event == "step"] == [*range(1, 15)]
 
 
+def test_other_steps_than_a_run_began_with_are_another_schedule(run, text, tmp_path):
+    def resumed(name, steps, *schedule):
+        run("train", *TINY, "--text", text, "--out", tmp_path / name, "--steps", 10, *schedule)
+        return run("train", "--resume", "--out", tmp_path / name, "--steps", steps).stderr
+
+    said = " ".join(resumed("cosine", 14).split())
+    assert "note: the run was begun with --steps 10 and goes on with 14: its 10 steps so far had other learning rates" in said
+    assert "begun with" not in run("train", "--resume", "--out", tmp_path / "cosine").stderr, "14 are its own by now"
+    flat = ("--schedule", "constant", "--warmup-steps", 2)
+    assert "begun with" not in resumed("constant", 14, *flat)
+    assert "begun with" not in resumed("the same", 10)
+
+
 def test_a_directory_in_use(run, refused, text, tmp_path):
     out = tmp_path / "run"
     arguments = [*TINY, "--text", text, "--out", out, "--steps", 2]
@@ -289,7 +302,7 @@ def test_resuming_asks_for_all_that_the_run_began_with(run, refused, text, tmp_p
     for verb in ("finetune", "compare"):
         one_line_error(refused(2, verb, "--resume", "--out", out), "holds what `headshare train` wrote", "train --resume")
     done = run("train", "--resume", "--out", out, "--steps", 3, "--threads", 2)
-    assert "begun with 1 threads and goes on with 2" in done.stderr and "threads: 2\n" in resolved.read_text()
+    assert "begun with --threads 1 and goes on with 2" in done.stderr and "threads: 2\n" in resolved.read_text()
 
 
 @pytest.mark.parametrize("what", sorted({*bad_options(""), "empty", "binary", "invalid UTF-8", "directory without text"}))

@@ -63,21 +63,35 @@ class StrictParse {
   std::vector<std::unordered_set<std::string>> keys_;  // of the objects and lists around the current position
 };
 
+// Returns the sentence without "line 1": a text of one line may be a line of a larger file, which the message names.
+std::string without_line(std::string reason) {
+  const std::string first = "at line 1, ";
+  const size_t at = reason.find(first);
+  return at == std::string::npos ? reason : reason.replace(at, first.size(), "at ");
+}
+
+Error parser_error(const std::string& where, size_t bytes, const nlohmann::json::exception& error,
+                   const std::string& reason) {
+  const auto* at = dynamic_cast<const nlohmann::json::parse_error*>(&error);
+  return Error(join_text(where, ": not a JSON document of ", bytes, " bytes: ", reason,
+                         at != nullptr && at->byte > bytes ? " (is the file cut short?)" : ""));
+}
+
 std::string named(const std::string& key, const std::string& where) { return where + ": " + brief_text(key); }
 
 }  // namespace
 
 Error json_error(const std::string& where, size_t bytes, const nlohmann::json::exception& error) {
-  const auto* at = dynamic_cast<const nlohmann::json::parse_error*>(&error);
-  return Error(join_text(where, ": not a JSON document of ", bytes, " bytes: ", brief_reason(error.what()),
-                         at != nullptr && at->byte > bytes ? " (is the file cut short?)" : ""));
+  return parser_error(where, bytes, error, brief_reason(error.what()));
 }
 
 nlohmann::json parse_json_input(std::string_view text, const std::string& where) {
   try {
     return nlohmann::json::parse(text, StrictParse(where, 32, ""));
   } catch (const nlohmann::json::exception& error) {
-    throw json_error(where, text.size(), error);
+    const bool one_line = text.find('\n') == std::string_view::npos;
+    const std::string reason = brief_reason(error.what());
+    throw parser_error(where, text.size(), error, one_line ? without_line(reason) : reason);
   }
 }
 

@@ -19,6 +19,9 @@ TEST(JsonInputTest, IsStrict) {
   EXPECT_THAT(refused("1e999"), HasSubstr("not a JSON document"));
   EXPECT_THAT(refused(""), HasSubstr("0 bytes"));
   EXPECT_THAT(refused("{} {}"), HasSubstr("not a JSON document"));
+  // A line of a larger file is named by who reads it; the parser's number would be another one.
+  EXPECT_THAT(refused("{\"a\": b}"), HasSubstr("parse error at column 7:"));
+  EXPECT_THAT(refused("{\"a\":\nb}"), HasSubstr("parse error at line 2, column 1:"));
 }
 
 TEST(JsonInputTest, ErrorsAboutMembersNameTheFileAndTheKey) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 
 #include "headshare/base/error.h"
@@ -33,10 +34,30 @@ std::string range_text(const FieldOptions& options) {
   return "";
 }
 
+// Tells whether `text` is a number that the type cannot hold.
+template <class Number>
+bool is_out_of_range(std::string_view text) {
+  Number number{};
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc::result_out_of_range && stop == text.data() + text.size();
+}
+
+// Says what a number must be instead of one that the type cannot hold.
+template <class Number>
+std::string holdable_text(const FieldOptions& options) {
+  if (!std::is_integral_v<Number>) return "a number that double precision can hold";
+  const std::string range = range_text(options);
+  if (std::isfinite(options.max)) return range;
+  return join_text(range.empty() ? "" : range + " and ", "at most ", std::numeric_limits<int64_t>::max());
+}
+
 template <class Number>
 Number parse_number(const std::string& name, const std::string& text, const FieldOptions& options) {
-  const std::optional<Number> value = number_in<Number>(std::string_view(text).substr(text.starts_with('+') ? 1 : 0));
+  const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
+  const std::optional<Number> value = number_in<Number>(digits);
   const bool whole = std::is_integral_v<Number>;
+  HS_CHECK(!is_out_of_range<Number>(digits), name, " must be ", holdable_text<Number>(options), ", not ",
+           shortened(text, 60));
   HS_CHECK(value, name, " must be ", whole ? "a whole number" : "a number", ", not ", brief_text(text));
   const auto number = static_cast<double>(*value);
   HS_CHECK(std::isfinite(number), name, " must be finite, not ", brief_text(text));

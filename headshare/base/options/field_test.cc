@@ -134,7 +134,13 @@ TEST(FieldTest, BadValuesNameTheRange) {
   EXPECT_THAT(error_message([&] { set_field(list, "layers", "2.5", "x"); }),
               testing::HasSubstr("a whole number, not '2.5'"));
   EXPECT_THAT(error_message([&] { set_field(list, "layers", "99999999999999999999", "x"); }),
-              testing::HasSubstr("a whole number"));
+              testing::HasSubstr("layers must be 1..8, not 99999999999999999999"));
+  int64_t seed = 0;
+  const Field plain = field("seed", &seed, "", {.min = 0});
+  EXPECT_EQ(error_message([&] { plain.parse("18446744073709551616"); }),
+            "seed must be at least 0 and at most 9223372036854775807, not 18446744073709551616");
+  EXPECT_THAT(error_message([&] { set_field(list, "learning-rate", "1e999", "x"); }),
+              testing::HasSubstr("a number that double precision can hold, not 1e999"));
   EXPECT_THAT(error_message([&] { set_field(list, "learning-rate", "nan", "x"); }), testing::HasSubstr("finite"));
   EXPECT_THAT(error_message([&] { set_field(list, "learning-rate", "", "x"); }), testing::HasSubstr("a number"));
   EXPECT_THAT(error_message([&] { set_field(list, "shape", "rond", "x"); }),

@@ -1,17 +1,15 @@
 #include "headshare/cli/tables/finetune_table.h"
 
-#include <cmath>
-
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/metrics/statistics.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
 
-// Returns "0.8235" or "±0.0120".
-std::string cell(double value) { return std::isfinite(value) ? format_fixed(value, 4) : "none"; }
+std::string cell(double value) { return score_value_text(value, 4); }
 
 void add_rows(const TaskResult& result, TextTable* table) {
   const auto& parts = result.models().front().parts;

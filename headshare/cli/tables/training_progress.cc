@@ -13,7 +13,7 @@ namespace {
 std::string evaluation_text(const Evaluation& evaluation) {
   std::string text = "validation loss " + format_fixed(evaluation.loss, 4);
   for (const Score& score : evaluation.scores)
-    text += ", " + score_heading(score.name) + " " + format_fixed(score.value, 4);
+    text += ", " + score_heading(score.name) + " " + score_value_text(score.value, 4);
   return text;
 }
 

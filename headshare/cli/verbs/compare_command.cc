@@ -30,7 +30,7 @@ namespace {
 
 std::string command_line(const Words& words) {
   std::string line = "headshare compare";
-  for (const std::string& word : words) line += " " + shell_word(word);
+  for (const std::string& word : words) line.append(" ").append(shell_word(word));
   return line;
 }
 
@@ -46,6 +46,7 @@ void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& op
   if (!options.own<TextOptions>().distillation.given())
     arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
   as_usage([&] { check_comparison(options); });
+  if (arguments.asked("scheme-steps")) as_usage([&] { check_asked_scheme_steps(options); });
   const IdleOptions idle = as_usage([&] { return idle_options(options); });
   arguments.refuse_idle(idle);
   const SweepSetting setting = sweep_settings(options).front();

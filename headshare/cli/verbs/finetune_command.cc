@@ -17,6 +17,7 @@
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/host/launch.h"
 #include "headshare/host/model_input.h"
+#include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/finetune/fine_tune_grid.h"
 #include "headshare/tasks/finetune/predict.h"
 #include "headshare/tasks/images/image_job.h"
@@ -139,7 +140,7 @@ Arguments arguments_of(FineTuneCommand& command) {
 std::string fine_tuning_text(const Evaluation& evaluation) {
   std::string text = "loss " + format_fixed(evaluation.loss, 4);
   for (const Score& score : evaluation.scores) {
-    if (!score.name.ends_with("total")) text += join_text("  ", score.name, " ", format_fixed(score.value, 4));
+    if (!score.name.ends_with("total")) text += join_text("  ", score.name, " ", score_value_text(score.value, 4));
   }
   return text;
 }

@@ -34,7 +34,7 @@ struct GenerateOptions {
 Fields own_fields(GenerateOptions& o) {
   return {
       field("prompt", &o.prompt,
-            "the text to continue; without it, every line of standard input is a prompt. An empty one starts a new "
+            "the text to continue; without it, every line of standard input is a prompt. An empty prompt starts a new "
             "document"),
       field("samples", &o.samples, "continuations of each prompt",
             {.min = 1, .max = 1 << 20, .aliases = {"num-samples", "num-return-sequences"}}),
@@ -49,7 +49,7 @@ std::vector<int32_t> prompt_tokens(const std::string& prompt, const LoadedModel&
   if (!tokens.empty()) return tokens;
   const std::optional<int32_t> start = loaded.tokenizer->special(SpecialToken::kEndOfText);
   HS_CHECK(start.has_value(), "the prompt is empty, and this model's tokenizer (", loaded.tokenizer->kind(),
-           ") has no end-of-text token to start a document from; give a --prompt");
+           ") has no end-of-text token to start a document from; give a prompt with text");
   return {*start};
 }
 
@@ -197,9 +197,7 @@ int run_generate(const Words& words) {
     return kOk;
   }
   InputLines lines;
-  for (std::string line; lines.next(&line);) {
-    if (!line.empty()) answer(line);
-  }
+  for (std::string line; lines.next(&line);) answer(line);
   HS_CHECK(sequence > 0, "there is no prompt: give --prompt TEXT, or prompts on standard input, a line each");
   return kOk;
 }

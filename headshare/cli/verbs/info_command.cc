@@ -111,6 +111,18 @@ std::string instructions_text() {
   return join_text("instructions: libtorch ", sets.libtorch, ", headshare ", sets.headshare, "\n");
 }
 
+void refuse_idle_options(const Arguments& arguments, InfoOptions options) {
+  const std::vector<std::string> of_model = names_of(fields(options.model));
+  if (!options.kernels) {
+    arguments.refuse_idle(names_of(fields(options.problem)), "is about --kernels, which is not given");
+    arguments.refuse_idle(of_model, "is about --kernels, which is not given");
+  } else if (!options.model_path.empty()) {
+    arguments.refuse_idle(of_model, "describes a model, and MODEL is one");
+  } else {
+    arguments.refuse_idle(idle_scheme_options({options.model.attention.scheme}));
+  }
+}
+
 }  // namespace
 
 int run_info(const Words& words) {
@@ -128,11 +140,11 @@ int run_info(const Words& words) {
       "The options under Kernels say which problem --kernels is about, those under Model for which model, when "
       "no MODEL is given.");
   if (!arguments.parse(words)) return kOk;
+  refuse_idle_options(arguments, options);
   const c10::Device device = start_runtime(options.runtime);
   std::optional<ModelDescription> described;
   ModelOptions model;
   if (options.model_path.empty()) {
-    arguments.refuse_idle(idle_scheme_options({options.model.attention.scheme}));
     model = as_usage([&] { return resolve(options.model); });
   } else {
     const fs::path directory = find_checkpoint(options.model_path);

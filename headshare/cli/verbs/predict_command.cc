@@ -10,6 +10,7 @@
 #include "headshare/cli/verbs/predict_images.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/host/runtime_options.h"
+#include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/finetune/predict.h"
 
 namespace headshare {
@@ -170,7 +171,7 @@ Answered answer_questions(TunedEncoder model, const PredictOptions& options) {
 std::string scores_text(const std::vector<Score>& scores) {
   std::string text;
   for (const Score& score : scores) {
-    text += join_text(text.empty() ? "" : ", ", score.name, " ", format_fixed(score.value, 4));
+    text += join_text(text.empty() ? "" : ", ", score.name, " ", score_value_text(score.value, 4));
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/benchmarks/predictions.h"
 #include "headshare/data/benchmarks/squad.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
@@ -130,10 +131,10 @@ void print_table(const ScoreOptions& o, const Result& result) {
   TextTable table({{"score", Align::kLeft}, {"value"}, {"signature", Align::kLeft}});
   for (const Score& score : result.scores) {
     const int digits = score.name.ends_with("total") ? 0 : o.question == "squad" ? 4 : 6;
-    table.add({score.name, format_fixed(score.value, digits), score.signature});
+    table.add({score.name, score_value_text(score.value, digits), score.signature});
   }
   if (result.task_score && result.scores.size() > 1) {
-    table.add({"score", format_fixed(*result.task_score, 6), "their mean"});
+    table.add({"score", score_value_text(*result.task_score, 6), "their mean"});
   }
   print(table.text(terminal_width(Stream::kOut)));
 }

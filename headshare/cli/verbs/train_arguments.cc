@@ -3,7 +3,6 @@
 #include <set>
 
 #include "headshare/base/files/placeholder.h"
-#include "headshare/cli/arguments/resumable.h"
 #include "headshare/host/launch.h"
 #include "headshare/host/task_paths.h"
 #include "headshare/tasks/family.h"
@@ -122,10 +121,10 @@ void refuse_idle_options(const Arguments& arguments, TrainCommand command) {
   if (command.dry_run) arguments.refuse_idle({"json"}, "is about the result, and --dry-run has none");
 }
 
-TrainCommand resumed_train_command(const Arguments& typed, const std::string& out) {
+Resumed<TrainCommand> resumed_train_command(const Arguments& typed, const std::string& out) {
   Resumed<TrainCommand> both = resumed<TrainCommand>(typed, out, {.free = free_options(), .what = "the run in " + out});
   note_other_threads(both.began.runtime, both.command.runtime);
-  return std::move(both.command);
+  return both;
 }
 
 }  // namespace headshare

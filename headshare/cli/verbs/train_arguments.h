@@ -4,6 +4,7 @@
 #include <string>
 
 #include "headshare/cli/arguments/args.h"
+#include "headshare/cli/arguments/resumable.h"
 #include "headshare/host/runtime_options.h"
 #include "headshare/tasks/task_options.h"
 #include "headshare/train/trainer.h"
@@ -43,9 +44,9 @@ bool trains_tokenizer(const TaskOptions& task);
 // called for a run that goes on, whose options are in its directory.
 void refuse_idle_options(const Arguments& arguments, TrainCommand command);
 
-// Returns the command of a run that an earlier call began, with its options and those of `typed` on top. Throws
-// UsageError where there is none, and for options that would make it another run: only how far, how fast, what is kept
-// and said may change.
-TrainCommand resumed_train_command(const Arguments& typed, const std::string& out);
+// Returns the command that began the run in `out`, and the same with the options of `typed` on top. Throws UsageError
+// where there is none, and for options that would make it another run: only how far, how fast, what is kept and said
+// may change.
+Resumed<TrainCommand> resumed_train_command(const Arguments& typed, const std::string& out);
 
 }  // namespace headshare

@@ -186,7 +186,7 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
   }
   if (test) {
     text += "test         loss " + format_fixed(test->loss, 4);
-    for (const Score& one : test->scores) text += ", " + score_heading(one.name) + " " + format_fixed(one.value, 4);
+    for (const Score& one : test->scores) text += ", " + score_heading(one.name) + " " + score_value_text(one.value, 4);
     text += "\n";
     for (const Score& one : test->scores) {
       if (!one.signature.empty()) text += "             " + one.signature + "\n";
@@ -338,7 +338,19 @@ c10::Device start(TrainCommand* command, Reducer& processes) {
   return device;
 }
 
-int train(TrainCommand& command) {
+// Says that a run has had `done` steps with other learning rates than one with its present number of steps has.
+void note_other_schedule(const TrainOptions& train, int64_t began_steps, int64_t done) {
+  for (int64_t step = 0; step < done; ++step) {
+    const double rate = learning_rate_at(train.schedule, step, began_steps);
+    if (rate == learning_rate_at(train.schedule, step, train.steps)) continue;
+    notice(join_text("the run was begun with --steps ", began_steps, " and goes on with ", train.steps, ": its ", done,
+                     " steps so far had other learning rates than those of a run of ", train.steps, " steps"));
+    return;
+  }
+}
+
+// A run that goes on was begun with `began_steps`.
+int train(TrainCommand& command, int64_t began_steps) {
   Reducer& processes = run_processes();
   const c10::Device device = start(&command, processes);
   std::optional<RunDirectory> directory;
@@ -357,6 +369,7 @@ int train(TrainCommand& command) {
     // A run that was stopped before its first checkpoint keeps nothing, not even the evaluation of step 0.
     done = trainer.resume().value_or(kNothingDone);
     notice(join_text("going on after step ", std::max<int64_t>(*done, 0), " of ", command.train.steps));
+    note_other_schedule(command.train, began_steps, *done);
   }
   if (!leads(processes)) {
     trainer.run();
@@ -408,10 +421,15 @@ int run_train(const Words& words) {
   if (command.out.empty()) throw UsageError("--out is missing: name a directory for the run");
   check_resume(command);
   if (!command.resume) as_usage([&] { refuse_models_in_out(start, command); });
-  if (command.resume) command = resumed_train_command(typed, command.out);
+  int64_t began_steps = command.train.steps;
+  if (command.resume) {
+    Resumed<TrainCommand> both = resumed_train_command(typed, command.out);
+    began_steps = both.began.train.steps;
+    command = std::move(both.command);
+  }
   check_options(command);
   catch_interrupts();
-  return work_resumably(command, [&] { return train(command); });
+  return work_resumably(command, [&] { return train(command, began_steps); });
 }
 
 }  // namespace headshare

@@ -24,8 +24,8 @@ std::vector<double> channel_numbers(const nlohmann::json& file, const char* key,
     HS_CHECK(one.is_number(), what, " has ", brief_json(one), ", which is no number");
     numbers.push_back(one.get<double>());
   }
-  HS_CHECK(static_cast<int64_t>(numbers.size()) == channels, what, " has ", numbers.size(), " numbers, and the model ",
-           channels, " channels");
+  HS_CHECK(static_cast<int64_t>(numbers.size()) == channels, what, " has ", brief_json(value), ", and the model reads ",
+           channels, channels == 1 ? " channel" : " channels", " of a pixel: one number is wanted for each");
   return numbers;
 }
 

@@ -94,7 +94,7 @@ fs::path default_cache_directory() {
   const fs::path home = variable("HOME");
   HS_CHECK(!home.empty(),
            "no place for the token cache: HEADSHARE_CACHE, XDG_CACHE_HOME and HOME are not set; "
-           "set one of them or --cache-dir");
+           "set HEADSHARE_CACHE to a folder");
   return home / ".cache" / "headshare";
 }
 

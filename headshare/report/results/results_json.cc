@@ -173,8 +173,8 @@ Results results_from_json(const nlohmann::json& object, const std::string& where
   return results;
 }
 
-Results read_results(const fs::path& file) {
-  return results_from_json(read_json_file(file, kMostBytes), file.string());
+Results read_results(const fs::path& file, const std::string& advice) {
+  return results_from_json(read_json_file(file, kMostBytes, advice), file.string());
 }
 
 }  // namespace headshare

@@ -21,7 +21,9 @@ std::string to_text(const nlohmann::ordered_json& object);
 // version than 2 and 3. In version 2 every scheme is a variant of its name. Keys it does not know are passed over, and
 // so is what is computed from the facts.
 Results results_from_json(const nlohmann::json& object, const std::string& where);
-Results read_results(const fs::path& file);
+
+// Reads a file; the error about one that is no JSON ends with `advice`.
+Results read_results(const fs::path& file, const std::string& advice = "it is damaged, or was never finished");
 
 nlohmann::ordered_json to_json(const CellKey& key);
 CellKey key_from_json(const nlohmann::json& object, const std::string& where);

@@ -32,6 +32,10 @@ std::string noun(const Results& results) {
   return plain ? "scheme" : "variant";
 }
 
+std::string score_value_text(double value, int digits) {
+  return std::isfinite(value) ? format_fixed(value, digits) : "none";
+}
+
 std::string score_heading(const std::string& name) {
   constexpr std::array<std::pair<const char*, const char*>, 5> kNames = {{{"bits-per-byte", "bits per byte"},
                                                                           {"bleu", "BLEU"},

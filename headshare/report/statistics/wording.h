@@ -39,6 +39,7 @@ std::string noun(const Results& results);
 
 // Returns "bits per byte", "BLEU"; of a signature ("bleu|nrefs:1|...") its first part.
 std::string score_heading(const std::string& name);
+std::string score_value_text(double value, int digits);                           // "0.8235", "none" where it is 0/0
 std::string score_text(const SettingRow& row, const std::string& name);           // "1.234 ±0.005", "-" without it
 std::string score_interval_text(const SettingRow& row, const std::string& name);  // "[56.10, 57.71]", "" without one
 

@@ -37,6 +37,16 @@ struct FurtherPart {
   QuestionSet set;
 };
 
+// Throws Error where all examples to train on have one number: every model would learn it, and no correlation is
+// defined.
+void check_numbers_differ(const QuestionSet& train) {
+  const std::vector<Question>& all = train.questions;
+  const bool same =
+      std::all_of(all.begin(), all.end(), [&](const Question& one) { return one.number == all[0].number; });
+  HS_CHECK(all.empty() || !same, train.source, ": all ", all.size(), " examples have the number ", all[0].number,
+           "; there is nothing to learn from them");
+}
+
 class LabelledJob : public FineTuneJob {
  public:
   LabelledJob(QuestionKind kind, const JobOptions& options, const LoadedEncoder& trained)
@@ -62,6 +72,7 @@ class LabelledJob : public FineTuneJob {
 
   // Sets the parts as they were read; without a validation part one is held back.
   void set_parts(QuestionSet train, std::optional<QuestionSet> validation) {
+    if (data_.kind.form == AnswerForm::kNumber) check_numbers_differ(train);
     if (!validation) {
       HS_CHECK(options_.validation_fraction > 0, name_,
                " has no validation part; name one with --validation, or hold a ",

@@ -206,7 +206,7 @@ TEST_F(VitTest, DamagedPreprocessorsAreNamed) {
   };
   EXPECT_THAT(preprocessor_refusal({1, 2}), HasSubstr("must be a JSON object"));
   EXPECT_THAT(preprocessor_refusal({{"image_mean", {0.5}}, {"image_std", {1, 1}}}),
-              HasSubstr("image_mean has 1 numbers, and the model 2 channels"));
+              HasSubstr("image_mean has [0.5], and the model reads 2 channels"));
   EXPECT_THAT(preprocessor_refusal({{"image_mean", {"a", 1}}}), HasSubstr("which is no number"));
   EXPECT_THAT(preprocessor_refusal({{"image_mean", 0.5}, {"image_std", {0, 1}}}), HasSubstr("not above 0"));
   EXPECT_THAT(preprocessor_refusal({{"rescale_factor", "x"}}), HasSubstr("rescale_factor is \"x\""));
