@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -26,32 +25,23 @@ ByteStream::ByteStream(std::string input, Decompress decompress) {
     throw Error(join_text("cannot read ", name_, ": it is a directory, a file was expected"));
   }
   if (decompress == Decompress::kNo || !name_.ends_with(".gz")) return;
-  gzip_ = ::gzdopen(descriptor_, "rb");
-  if (gzip_ == nullptr) {
+  try {
+    gzip_ = std::make_unique<GzipMembers>(name_, [this](char* out, size_t bytes) { return read_plain(out, bytes); });
+  } catch (...) {
     ::close(descriptor_);
-    throw Error(join_text("cannot read ", name_, ": out of memory for decompression"));
-  }
-  ::gzbuffer(gzip_, 1 << 18);
-  // zlib would hand the bytes of any other file through as they are.
-  if (::gzdirect(gzip_) != 0 && fs::file_size(name_) > 0) {
-    ::gzclose_r(gzip_);
-    throw Error(join_text(name_, " is not a gzip file, though its name ends in .gz; rename it or compress it"));
+    throw;
   }
 }
 
 ByteStream::~ByteStream() {
-  if (gzip_ != nullptr) {
-    ::gzclose_r(gzip_);
-  } else if (descriptor_ != STDIN_FILENO) {
-    ::close(descriptor_);
-  }
+  if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
 }
 
 size_t ByteStream::read(char* out, size_t bytes) {
   size_t filled = 0;
   while (filled < bytes) {
     const size_t count =
-        gzip_ != nullptr ? read_gzip(out + filled, bytes - filled) : read_plain(out + filled, bytes - filled);
+        gzip_ != nullptr ? gzip_->read(out + filled, bytes - filled) : read_plain(out + filled, bytes - filled);
     if (count == 0) break;
     filled += count;
   }
@@ -68,21 +58,7 @@ size_t ByteStream::read_plain(char* out, size_t bytes) {
   }
 }
 
-size_t ByteStream::read_gzip(char* out, size_t bytes) {
-  const auto wanted = static_cast<unsigned>(std::min<size_t>(bytes, 1U << 30));
-  const int count = ::gzread(gzip_, out, wanted);
-  int status = Z_OK;
-  const char* text = ::gzerror(gzip_, &status);
-  HS_CHECK(status != Z_BUF_ERROR, "cannot read ", name_, ": the gzip data is cut short after ", position(),
-           " compressed bytes; fetch or compress the file again");
-  HS_CHECK(count >= 0 && status >= 0, "cannot read ", name_, ": ", status == Z_ERRNO ? std::strerror(errno) : text,
-           " (near compressed byte ", position(), ")");
-  return static_cast<size_t>(count);
-}
-
-uint64_t ByteStream::position() const {
-  return gzip_ != nullptr ? static_cast<uint64_t>(std::max<z_off_t>(::gzoffset(gzip_), 0)) : count_;
-}
+uint64_t ByteStream::position() const { return gzip_ != nullptr ? gzip_->position() : count_; }
 
 std::string read_input(const std::string& input, size_t most) {
   constexpr size_t kPiece = size_t{1} << 16;

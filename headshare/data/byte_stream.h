@@ -1,11 +1,12 @@
 // This stream gives the bytes of one input: a file, a gzip file or standard input.
 #pragma once
 
-#include <zlib.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "headshare/data/gzip_members.h"
 
 namespace headshare {
 
@@ -22,7 +23,7 @@ class ByteStream {
   ByteStream& operator=(const ByteStream&) = delete;
 
   // Reads until `bytes` are there or the input ends; returns how many. Throws Error for a read
-  // failure, and for gzip data that is damaged or cut short.
+  // failure, and for gzip data that is damaged, cut short or followed by something else.
   size_t read(char* out, size_t bytes);
 
   // Counts the bytes of the file read so far: those of the compressed file for gzip.
@@ -33,12 +34,11 @@ class ByteStream {
 
  private:
   size_t read_plain(char* out, size_t bytes);
-  size_t read_gzip(char* out, size_t bytes);
 
   std::string name_;
   int descriptor_ = -1;
-  gzFile gzip_ = nullptr;  // owns the descriptor when set
   uint64_t count_ = 0;
+  std::unique_ptr<GzipMembers> gzip_;
 };
 
 // Reads all of an input. Throws Error when it has more than `most` bytes, and as ByteStream does.

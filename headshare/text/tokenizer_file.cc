@@ -13,6 +13,7 @@
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/bpe/character_bpe.h"
 #include "headshare/text/hash/hash_tokenizer.h"
+#include "headshare/text/hf/hf_class_options.h"
 #include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/hf/hf_tokenizer_config.h"
@@ -148,10 +149,11 @@ std::unique_ptr<Tokenizer> load_pair(const fs::path& vocabulary, const fs::path&
 }
 
 std::unique_ptr<Tokenizer> load_json(const fs::path& path) {
-  const nlohmann::json object = read_json_input(path, kLargestFile);
+  nlohmann::json object = read_json_input(path, kLargestFile);
   const bool ours = object.is_object() && object.contains("format");
   if (ours) return tokenizer_from_json(object, path.string());
   const HfTokenizerConfig config(path.parent_path());
+  apply_class_options(config, &object);
   std::unique_ptr<Tokenizer> tokenizer = tokenizer_from_json(object, path.string(), tokens_beside(config));
   // The template has the language that the file was written for; the configuration is where users name another.
   const std::string language = config.source_language();

@@ -103,7 +103,8 @@ class Model(BorrowedModule):
             ids: int64 [B, T]; of an encoder-decoder the target behind its start.
             targets: int64 [B, T], -100 where nothing is asked. A decoder's are the ids that follow: they are not
                 shifted here.
-            **inputs: of an encoder `visible` (bool [B, T], False for padding), `segments` (int64 [B, T]) and, with a
+            **inputs: of an encoder `visible` (bool [B, T], False for padding, which stands behind the text: positions
+                count it, those of transformers' RoBERTa do not), `segments` (int64 [B, T]) and, with a
                 head for words, `words` (float [B, 2, T], weights that form the means of two groups of tokens); of an
                 encoder-decoder `source` (int64 [B, S]) and `source_visible` (bool [B, S]).
 
@@ -125,9 +126,7 @@ class Model(BorrowedModule):
         try:
             return self._model.call("ask", what, given, self._borrowed(), seed)
         except IndexError:
-            vocabulary = self.config["model"]["vocabulary"]
-            largest = {name: int(one.max()) for name, one in given.items() if one.dtype == torch.int64}
-            raise IndexError(f"an id is out of range: the largest are {largest}, the vocabulary has {vocabulary}") from None
+            raise IndexError(_out_of_range(given, self.config["model"])) from None
 
     def save(self, directory: str | os.PathLike, overwrite: bool = False) -> None:
         """Writes a checkpoint that every verb of the program reads, in float32. It appears whole or not at all.
@@ -148,6 +147,17 @@ class Model(BorrowedModule):
     def extra_repr(self) -> str:
         options = self.config["model"]
         return f"{self.kind}, scheme={options.get('scheme')}, layers={options.get('layers')}"
+
+
+def _out_of_range(inputs: dict[str, Tensor], options: dict[str, Any]) -> str:
+    """Says where ids lie and below what they must."""
+
+    def where(name: str, one: Tensor) -> str:
+        end = options["segments"] if name == "segments" else options["vocabulary"]
+        return f"{name} lie between {int(one.min())} and {int(one.max())}, and must be below {end}"
+
+    places = [where(name, one) for name, one in inputs.items() if one.dtype == torch.int64]
+    return f"an id is out of range: {'; '.join(places)}"
 
 
 def _as_float32(name: str, value: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 #include "headshare/convert/hf/preprocessor.h"
 
 #include <cmath>
+#include <iterator>
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
@@ -53,6 +54,28 @@ std::optional<int64_t> side_of(const nlohmann::json& file, const char* key) {
   return std::nullopt;
 }
 
+// Tells whether images become squares whatever their shape was: without a cut "size" is both sides.
+bool squashes(const nlohmann::json& file, const std::string& where) {
+  const nlohmann::json size = file.value("size", nlohmann::json());
+  return flag_of(file, "do_resize", true, where) && !flag_of(file, "do_center_crop", false, where) &&
+         (size.is_number() || (size.is_object() && size.contains("height")));
+}
+
+void note_resizing(const nlohmann::json& file, const VisionOptions& options, const std::string& where,
+                   std::vector<std::string>* notes) {
+  constexpr const char* kFilters[] = {"nearest", "Lanczos", "bilinear", "bicubic", "box", "Hamming"};  // Pillow's order
+  if (squashes(file, where)) {
+    notes->push_back(join_text(where, " squashes images to squares; headshare resizes the shorter side to ",
+                               options.image_size, " and cuts the middle out, which differs unless images are square"));
+  }
+  const std::optional<int64_t> filter = json_count(file.value("resample", nlohmann::json(kBilinear)));
+  if (filter && *filter != kBilinear) {
+    const bool known = *filter < static_cast<int64_t>(std::size(kFilters));
+    notes->push_back(join_text(where, " resizes images with resample ", *filter, known ? " (" : "",
+                               known ? kFilters[*filter] : "", known ? ")" : "", "; headshare's filter is bilinear"));
+  }
+}
+
 void note_sizes(const nlohmann::json& file, const VisionOptions& options, const std::string& where,
                 std::vector<std::string>* notes) {
   const bool crops = flag_of(file, "do_center_crop", false, where);
@@ -94,6 +117,7 @@ void read_preprocessor(const fs::path& directory, VisionOptions* options, std::v
   options->images.mean = mean;
   options->images.deviation = deviation;
   note_sizes(file, *options, where, notes);
+  note_resizing(file, *options, where, notes);
 }
 
 nlohmann::json written_preprocessor(const VisionOptions& options) {

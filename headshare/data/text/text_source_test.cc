@@ -177,6 +177,17 @@ TEST_F(TextSourceTest, EveryTruncationOfGzipIsRefused) {
   EXPECT_THAT(refusal("x.txt.gz", "plain text"), HasSubstr("is not a gzip file"));
 }
 
+TEST_F(TextSourceTest, NothingButMembersAndZerosFollowsAGzipMember) {
+  const std::string first = gzip("zip"), padded = first + std::string(1000, '\0') + gzip("ped") + std::string(3, '\0');
+  EXPECT_THAT(documents({.inputs = {file("padded.txt.gz", padded)}}), ElementsAre("zipped"));
+  std::string second = gzip("ped");
+  second[0] ^= 1;
+  EXPECT_THAT(refusal("x.txt.gz", first + second),
+              HasSubstr(join_text("x.txt.gz: no gzip data begins at compressed byte ", first.size())));
+  EXPECT_THAT(refusal("y.txt.gz", first + "more"), HasSubstr("no gzip data begins"));
+  EXPECT_THAT(refusal("z.txt.gz", first + "\x1f"), HasSubstr("cut short"));
+}
+
 TEST_F(TextSourceTest, LongTextsComeInPiecesThatJoinToTheWhole) {
   std::string words;
   for (uint64_t i = 0; words.size() < 5'000'000; ++i) words += join_text("wörd", i, i % 7 == 0 ? "\n" : " ");

@@ -23,7 +23,8 @@ constexpr int64_t kE = 8, kF = 10, kImage = 6, kPatch = 3, kLayers = 2;
 // A ViTForImageClassification as transformers saves it, or a DeiT of any class.
 struct FakeVit {
   nlohmann::json config;
-  nlohmann::json preprocessor = {{"image_mean", {0.5, 0.25}}, {"image_std", {0.5, 1.0}}, {"size", {{"height", 6}}}};
+  nlohmann::json preprocessor = {
+      {"image_mean", {0.5, 0.25}}, {"image_std", {0.5, 1.0}}, {"size", {{"shortest_edge", 6}}}};
   NamedTensors tensors;
   std::string prefix;
 
@@ -194,8 +195,14 @@ TEST_F(VitTest, ReadsWhatThePreprocessorDoes) {
     fake.preprocessor.update(more);
     return open(fake).notes;
   };
-  EXPECT_THAT(notes({{"size", 6}}), ElementsAre());
-  EXPECT_THAT(notes({{"size", {{"height", 7}}}}), ElementsAre(HasSubstr("7 x 7 pixels, and the model reads 6 x 6")));
+  EXPECT_THAT(notes({{"size", {{"shortest_edge", 6}}}, {"resample", 2}}), ElementsAre());
+  EXPECT_THAT(notes({{"size", {{"shortest_edge", 7}}}}),
+              ElementsAre(HasSubstr("7 x 7 pixels, and the model reads 6 x 6")));
+  EXPECT_THAT(notes({{"size", 6}, {"do_resize", false}}), ElementsAre());
+  for (const nlohmann::json& size : {nlohmann::json(6), nlohmann::json{{"height", 6}, {"width", 6}}}) {
+    EXPECT_THAT(notes({{"size", size}}), ElementsAre(HasSubstr("squashes images to squares; headshare resizes the")));
+  }
+  EXPECT_THAT(notes({{"resample", 3}}), ElementsAre(HasSubstr("resample 3 (bicubic); headshare's filter is bilinear")));
   EXPECT_THAT(notes({{"size", {{"shortest_edge", 8}}}, {"do_center_crop", true}, {"crop_size", {{"height", 6}}}}),
               ElementsAre(HasSubstr("resizes images to 8 before it cuts 6 out")));
 }
