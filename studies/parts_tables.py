@@ -16,9 +16,14 @@ SHARED = {
     "sha": "query, key, value",
 }
 WIDE = {"q_wide": "q", "k_wide": "k", "v_wide": "v", "qk_wide": "qk", "qv_wide": "qv", "kv_wide": "mqa", "sha_wide": "sha"}
-# These differences were expected to say something: the first variant minus the second.
-EXPECTED = (("qk", "sha"), ("qk", "mqa"), ("qv", "mqa"), ("q", "k"))
+# The first variant minus the second: four that were expected to say something, and two of as many parameters each.
+COMPARED = (("qk", "sha"), ("qk", "mqa"), ("qv", "mqa"), ("q", "k"), ("v", "q"), ("v", "k"))
 CURVE, PARTS, PARTS_WIDE = "curve-mlm", "parts-mlm", "parts-mlm-wide"
+
+
+def losses_by_seed(found):
+    """Returns {variant: {seed: test loss}} of several comparisons of one recipe."""
+    return {variant: values for results in found for variant, values in by_seed(results, "test_loss").items()}
 
 
 def heads_parts():
@@ -26,7 +31,7 @@ def heads_parts():
     found = [results for name in (CURVE, PARTS, PARTS_WIDE) if (results := with_three_seeds(name))]
     if len(found) < 2:
         return TOO_FEW
-    losses = {variant: by_variant for results in found for variant, by_variant in by_seed(results, "test_loss").items()}
+    losses = losses_by_seed(found)
     rows = {row["variant"]: row for results in found for row in results["rows"]}
     plain = judging.against({one: losses[one] for one in SHARED}, "mha")
     columns = {"difference to mha": plain}
@@ -49,7 +54,7 @@ def heads_parts():
         for one, shared in SHARED.items()
     ]
     between = pair_differences({SHARED[one]: values for one, values in losses.items() if one in SHARED},
-                               [tuple(SHARED[one] for one in pair) for pair in EXPECTED])  # fmt: skip
+                               [tuple(SHARED[one] for one in pair) for pair in COMPARED])  # fmt: skip
     seeds = min(rows[one]["quality"]["count"] for one in SHARED)
     note = f"Test loss in nats; {seeds} seeds; one vector for all heads replaces what the first column names. "
     if len(columns) > 1:
