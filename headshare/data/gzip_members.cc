@@ -25,7 +25,10 @@ GzipMembers::GzipMembers(std::string name, Source source)
 GzipMembers::~GzipMembers() { ::inflateEnd(&stream_); }
 
 bool GzipMembers::refill() {
-  const size_t count = source_(room_.data(), room_.size());
+  size_t count = 0;  // a pipe may give a byte at a time
+  for (size_t more = 1; more > 0 && count < room_.size(); count += more) {
+    more = source_(room_.data() + count, room_.size() - count);
+  }
   stream_.next_in = reinterpret_cast<Bytef*>(room_.data());
   stream_.avail_in = static_cast<uInt>(count);
   given_ += count;

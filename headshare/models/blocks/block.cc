@@ -42,6 +42,7 @@ Tensor BlockImpl::of_normed(const Norm& norm, const Tensor& x, const SubLayer& s
   const Tensor result = sub_layer(read);
   const auto is_read = [&](const Tensor& part) { return part.is_alias_of(read); };
   if (lent != nullptr && std::any_of(lent->begin(), lent->end(), is_read)) return result;
+  if (!at::GradMode::is_enabled()) return result;  // decoding does not gather parameters for each token
   std::vector<Tensor> again_read = norm->parameters();
   again_read.push_back(x);
   return made_again(
