@@ -129,20 +129,23 @@ class HeadshareCpu(Headshare):
     """This is the same contender, timed in CPU seconds, so that other work on the machine counts little."""
 
     def seconds(self, steps):
-        """Yields CPU seconds of each step: those of the process whenever a step's line has come."""
+        """Returns CPU seconds of each step, from those of the process whenever lines of further steps have come."""
         metrics = self.folder / "run/metrics.jsonl"
         metrics.unlink(missing_ok=True)
-        ends, wanted = [], steps + transformers_process.WARM_UP
+        seen, ended = [(0, 0.0)], None
         with tempfile.TemporaryFile() as said:
-            process = subprocess.Popen(self.command(wanted), stdout=subprocess.DEVNULL, stderr=said)
-            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                if steps_in(metrics) > len(ends):
-                    ends.append(cpu_seconds(process.pid))
+            process = subprocess.Popen(
+                self.command(steps + transformers_process.WARM_UP), stdout=subprocess.DEVNULL, stderr=said
+            )
+            # The last look comes after the process has ended: a tiny run may make all its steps between two looks.
+            while ended is None:
                 time.sleep(0.001)
+                ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if (count := steps_in(metrics)) > seen[-1][0]:
+                    seen.append((count, cpu_seconds(process.pid)))
             said.seek(0)
             self.peak_bytes = max(self.peak_bytes, peak_of_ended(process, said.read().decode()))
-        ends = ends[transformers_process.WARM_UP - 1 :]
-        return [end - begin for begin, end in zip(ends, ends[1:])]
+        return seconds_of_steps(seen)[transformers_process.WARM_UP :]
 
 
 def steps_in(metrics):
@@ -150,9 +153,20 @@ def steps_in(metrics):
 
 
 def cpu_seconds(pid):
-    """Returns the CPU seconds of all threads; 0 once they have ended."""
-    times = [path.read_text().split() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")]
-    return sum(int(one[0]) for one in times) / 1e9
+    """Returns the CPU seconds of a process that may have ended but was not waited for, by its own clock.
+
+    The files under /proc are as old as the kernel's last tick, in which a tiny model makes several steps.
+    """
+    return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3), which Python lacks for processes
+
+
+def seconds_of_steps(seen):
+    """Returns seconds of each step from [(number of steps, seconds so far)]; steps seen at once share theirs equally."""
+    return [
+        (end - begin) / (steps - before)
+        for (before, begin), (steps, end) in zip(seen, seen[1:])
+        for _ in range(steps - before)
+    ]
 
 
 class Transformers:

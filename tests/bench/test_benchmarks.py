@@ -3,6 +3,7 @@ row."""
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import types
@@ -222,6 +223,16 @@ def test_translations_that_differ_are_not_timed():
         translating.check([ours, near, program("ctranslate2", ["y"] * 6 + ours.texts[6:])])
     with pytest.raises(SystemExit, match="ctranslate2 in fp32 has 99 translations, headshare 100"):
         translating.check([ours, program("ctranslate2", ours.texts[1:])])
+
+
+def test_steps_that_are_seen_at_once_share_their_time():
+    """Two steps of a tiny model came between two looks at its run, and a step took no time: CI ended there once."""
+    assert trainers.seconds_of_steps([(0, 0), (1, 9), (3, 10), (4, 12)]) == [9, 0.5, 0.5, 2]
+    process = subprocess.Popen([sys.executable, "-c", "print(sum(i for i in range(10**6)))"], stdout=subprocess.PIPE)
+    process.stdout.read()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert 0.01 < trainers.cpu_seconds(process.pid) < 30  # of a process that has ended
+    process.wait()
 
 
 def test_steps_of_models_that_differ_are_not_timed():
