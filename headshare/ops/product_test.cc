@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "headshare/ops/allocation_meter.h"
 #include "headshare/ops/gelu.h"
 #include "headshare/ops/testing.h"
 
@@ -171,6 +172,18 @@ TEST(Multiply, LeavesWhatLiesBesideAlone) {
   multiply(random_tensor({300, 200}, 1, at::kFloat), random_tensor({200, 100}, 2, at::kFloat), wide.narrow(1, 60, 100));
   EXPECT_EQ(wide.narrow(1, 0, 60).ne(7).sum().item<int64_t>(), 0);
   EXPECT_EQ(wide.narrow(1, 160, 60).ne(7).sum().item<int64_t>(), 0);
+}
+
+// The gradient of a weight of 64 x 64 sums over all tokens: room for all of them would exceed what attention keeps.
+TEST(Multiply, PacksLittleForASmallProduct) {
+  const Tensor a = laid_out(random_tensor({64, 32768}, 1, at::kFloat), Layout::kColumns);
+  const Tensor b = random_tensor({32768, 64}, 2, at::kFloat);
+  const Tensor c = at::empty({64, 64}, at::kFloat);
+  if (!multiplies_in_blocks(a, 64, 32768, 64)) GTEST_SKIP() << "no AVX-512: at::mm packs as it likes";
+  const AllocationMeter meter;
+  multiply(a, b, c);
+  EXPECT_GT(meter.peak(), 0);
+  EXPECT_LT(meter.peak(), 1 << 20);
 }
 
 TEST(Multiply, TakesOtherTypesAndLayouts) {
