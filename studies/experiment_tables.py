@@ -299,19 +299,23 @@ def preset_rates():
     return table_by_scheme(["preset on", "learning rate", "mean"], body)
 
 
-MIXING = {"start-mixing-text": "demo's text", "start-mixing-shakespeare": "tiny shakespeare", "start-mixing-offsets": "offsets",
-          "start-mixing-induction": "induction", "start-mixing-dyck": "dyck"}  # fmt: skip
+STARTED_ON = {"text": "demo's text", "shakespeare": "tiny shakespeare", "offsets": "offsets", "induction": "induction", "dyck": "dyck"}
+
+
+def own_starts(prefix, scheme, option):
+    """Tabulates a scheme's validation loss by where its own weights start, a column for each of STARTED_ON."""
+    found = {what: by_setting(f"{prefix}-{name}", "validation_loss", 3) for name, what in STARTED_ON.items() if load(f"{prefix}-{name}")}
+    starts = sorted({dict(setting)[option] for settings in found.values() for _, setting in settings}, key=float)
+    body = [[start, *(settings[scheme, frozenset({(option, start)})] for settings in found.values())] for start in starts]
+    return table(["start", *found], body)
 
 
 def mixing_starts():
-    """Tabulates the validation loss of collaborative attention by the deviation from which its mixing starts."""
-    found = {name: by_setting(name, "validation_loss", 3) for name in MIXING if load(name)}
-    deviations = sorted({dict(setting)["mixing-deviation"] for settings in found.values() for _, setting in settings}, key=float)
-    body = [
-        [deviation, *(settings["collaborative", frozenset({("mixing-deviation", deviation)})] for settings in found.values())]
-        for deviation in deviations
-    ]
-    return table(["start", *(MIXING[name] for name in found)], body)
+    return own_starts("start-mixing", "collaborative", "mixing-deviation")
+
+
+def residual_starts():
+    return own_starts("start-residual", "lrkv", "kv-residual-start")
 
 
 def weight_starts():
@@ -351,4 +355,4 @@ def translation():
     return table(headings, body) + f"\n\nSeeds 0, 1 where there are two. `{signature}`."
 
 
-TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, encoder_rates, starts, mixing_starts, weight_starts, biases, heads, translation)}
+TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, encoder_rates, starts, mixing_starts, residual_starts, weight_starts, biases, heads, translation)}

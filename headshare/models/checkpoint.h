@@ -26,10 +26,11 @@ namespace headshare {
 // sinks, version 12 scaled rotations, rotations of a part of each head, local windows, GEGLU with the exact GELU and
 // first layers whose attention has no norm, version 13 vision transformers, version 14 the schemes of 2024 to 2026,
 // version 15 latent vectors without a norm, whose width may differ between layers, and several of them, rotary modes of
-// skv, and keys and values that meet those of the token before, version 16 layers that share keys and values. Models
-// are written as the first version that has what they need, which older programs read. Options (FieldOptions::since),
-// schemes (SchemeRecord::since) and kinds of models (ModelKind::since) say which version brought them.
-inline constexpr int64_t kModelFormatVersion = 16;
+// skv, and keys and values that meet those of the token before, version 16 layers that share keys and values,
+// version 17 how large residuals of lrkv start. Models are written as the first version that has what they need, which
+// older programs read. Options (FieldOptions::since), schemes (SchemeRecord::since) and kinds of models
+// (ModelKind::since) say which version brought them.
+inline constexpr int64_t kModelFormatVersion = 17;
 inline constexpr int64_t kSiluFormatVersion = 9;
 inline constexpr int64_t kModernBertFormatVersion = 12;
 

@@ -69,9 +69,10 @@ class LowRankKeyValue : public Scheme {
  private:
   int64_t r() const { return *options().own.get<LrkvOptions>().rank; }
 
-  // Returns the B of all heads, [H, r, D]. It starts so that residuals are as large as what heads share.
+  // Returns the B of all heads, [H, r, D]. From N(0, 1 / r) residuals would start as large as what all heads share.
   Tensor residual(const std::string& name) {
-    return declare(name, {H(), r(), D()}, Init::normal(1 / std::sqrt(static_cast<double>(r()))));
+    const double start = options().own.get<LrkvOptions>().start;
+    return declare(name, {H(), r(), D()}, Init::normal(start / std::sqrt(static_cast<double>(r()))));
   }
 
   // Norms and rotations act on whole keys, which have to be made first.
@@ -118,7 +119,10 @@ Fields fields(LrkvOptions& o) {
       field("kv-rank", &o.rank,
             "rank r of what each head of lrkv adds to the shared key map and to the shared value map; auto: a quarter "
             "of the head width",
-            {.min = 1, .max = 1 << 16, .since = 14})};
+            {.min = 1, .max = 1 << 16, .since = 14}),
+      field("kv-residual-start", &o.start,
+            "residuals of lrkv start so many times as large as what all heads share; 0: lrkv starts as mqa",
+            {.min = 0, .max = 10, .since = 17})};
 }
 
 void set_defaults(AttentionOptions* options) {

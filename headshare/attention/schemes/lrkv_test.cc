@@ -1,6 +1,8 @@
 // This file adds the formula of lrkv to the tests.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "headshare/attention/testing.h"
 #include "headshare/base/testing.h"
 
@@ -57,6 +59,18 @@ TEST(Lrkv, BothFormsGiveTheSameHeads) {
   EXPECT_EQ(make_scheme(resolve({.scheme = "lrkv", .d_model = 16, .heads = 4}))->form_for(8, 9), Form::kFewQueries)
       << "exactly 8 times";
   EXPECT_EQ(layer->scheme().form_for(2, 2), Form::kManyQueries) << "a sequence without a cache";
+}
+
+TEST(Lrkv, ResidualsStartAsLargeAsAsked) {
+  const auto deviation = [](AttentionOptions options) {
+    Attention layer(resolve(options));
+    initialise(*layer, /*seed=*/1);
+    return parameters_of(layer->scheme()).at("key_residual").std().item<double>();
+  };
+  AttentionOptions options = with_option({.scheme = "lrkv", .d_model = 256, .heads = 4}, "kv-rank", "16");
+  EXPECT_EQ(deviation(options), 0) << "as mqa";
+  options = with_option(options, "kv-residual-start", "2");
+  EXPECT_NEAR(deviation(options), 2 / std::sqrt(16.0), 0.02);
 }
 
 TEST(Lrkv, CountsItsResiduals) {
