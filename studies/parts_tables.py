@@ -58,7 +58,8 @@ def heads_parts():
     seeds = min(rows[one]["quality"]["count"] for one in SHARED)
     note = f"Test loss in nats; {seeds} seeds; one vector for all heads replaces what the first column names. "
     if len(columns) > 1:
-        note += "With mha's number of parameters the feed-forward is as much wider as attention has fewer. "
+        seeds = min(rows[one]["quality"]["count"] for one in WIDE)
+        note += f"With mha's number of parameters the feed-forward is as much wider as attention has fewer ({seeds} seeds). "
     note += "Intervals hold for the differences of a column together; ↓ takes Holm's correction over all columns."
     headings = ["one for all heads", "attention parameters", "masked-LM loss", *columns]
     return table(headings, body) + "\n\n" + table(["difference", "loss"], difference_rows(between)) + "\n\n" + note
