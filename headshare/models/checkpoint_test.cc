@@ -159,7 +159,7 @@ TEST_F(CheckpointTest, HeadCountsOfGqaComeBackAndAskForANewerProgram) {
 TEST_F(CheckpointTest, SchemesOfLaterYearsComeBackAndAskForANewerProgram) {
   for (const auto& [scheme, option, value, version] :
        std::vector<std::tuple<std::string, std::string, std::string, int>>{{"lrkv", "kv-rank", "2", 14},
-                                                                           {"lrkv", "kv-residual-start", "0.5", 17},
+                                                                           {"lrkv", "kv-residual-start", "0.25", 17},
                                                                            {"shared_query", "query-map", "complex", 14},
                                                                            {"mla", "rotary-head-width", "4", 14},
                                                                            {"mla", "kv-latents", "2", 15},

@@ -96,8 +96,7 @@ def test_one_sequence_without_a_batch():
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_learns_decodes_and_is_copied(scheme):
     torch.manual_seed(1)
-    own = {"kv_residual_start": 1} if scheme == "lrkv" else {}
-    layer = SharedHeadAttention(16, 4, scheme=scheme, batch_first=True, init_deviation=0.3, output_deviation=0.3, **own)
+    layer = SharedHeadAttention(16, 4, scheme=scheme, batch_first=True, init_deviation=0.3, output_deviation=0.3)
     x = sample(2, 6, 16)
     output, _ = layer(x, is_causal=True)
     output.square().sum().backward()

@@ -69,7 +69,8 @@ class LowRankKeyValue : public Scheme {
  private:
   int64_t r() const { return *options().own.get<LrkvOptions>().rank; }
 
-  // Returns the B of all heads, [H, r, D]. From N(0, 1 / r) residuals would start as large as what all heads share.
+  // Returns the B of all heads, [H, r, D]. From N(0, 1 / r) residuals would start as large as what all heads share;
+  // half of that was measured (docs/design/077-where-residuals-start.md).
   Tensor residual(const std::string& name) {
     const double start = options().own.get<LrkvOptions>().start;
     return declare(name, {H(), r(), D()}, Init::normal(start / std::sqrt(static_cast<double>(r()))));
@@ -121,7 +122,7 @@ Fields fields(LrkvOptions& o) {
             "of the head width",
             {.min = 1, .max = 1 << 16, .since = 14}),
       field("kv-residual-start", &o.start,
-            "residuals of lrkv start so many times as large as what all heads share; 0: lrkv starts as mqa",
+            "residuals of lrkv start so many times as large as what all heads share; 0: as mqa",
             {.min = 0, .max = 10, .since = 17})};
 }
 
