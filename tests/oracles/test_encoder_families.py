@@ -188,6 +188,7 @@ def test_half_precision_and_shards(ours, family, type):
         ("roberta", {"architectures": ["RobertaForTokenClassification"]}, "RobertaForTokenClassification"),
         ("roberta", {"pad_token_id": 25}, "max_position_embeddings"),
         ("distilbert", {"activation": "selu"}, "activation"),
+        ("distilbert", {"is_causal": True}, "is_causal"),
         ("distilbert", {"architectures": ["DistilBertForTokenClassification"]}, "DistilBertForTokenClassification"),
         ("albert", {"architectures": ["AlbertForTokenClassification"]}, "AlbertForTokenClassification"),
         ("albert", {"num_hidden_groups": 2}, "num_hidden_groups"),

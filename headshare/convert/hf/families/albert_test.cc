@@ -144,6 +144,7 @@ TEST_F(AlbertTest, WhatCannotBeReproducedIsRefusedByName) {
   EXPECT_THAT(config_refusal("hidden_act", "selu"), HasSubstr("hidden_act is \"selu\""));
   EXPECT_THAT(config_refusal("position_embedding_type", "relative_key"), HasSubstr("reads absolute positions"));
   EXPECT_THAT(config_refusal("is_decoder", true), HasSubstr("is_decoder is true"));
+  EXPECT_THAT(config_refusal("is_causal", true), HasSubstr("is_causal is true"));
   EXPECT_THAT(config_refusal("inner_group_num", 2), HasSubstr("inner_group_num is 2"));
   EXPECT_THAT(config_refusal("inner_group_num", "x"), HasSubstr("inner_group_num is \"x\""));
   EXPECT_THAT(config_refusal("num_hidden_groups", 3),

@@ -144,6 +144,7 @@ TEST_F(BertTest, ConfigurationsWeCannotReproduceAreRefusedByName) {
   EXPECT_THAT(config_refusal("hidden_act", "selu"), HasSubstr("hidden_act is \"selu\""));
   EXPECT_THAT(config_refusal("position_embedding_type", "relative_key"), HasSubstr("reads absolute positions"));
   EXPECT_THAT(config_refusal("is_decoder", true), HasSubstr("is_decoder is true"));
+  EXPECT_THAT(config_refusal("is_causal", true), HasSubstr("is_causal is true: no token of this BERT"));
   EXPECT_THAT(config_refusal("add_cross_attention", true), HasSubstr("add_cross_attention is true"));
   EXPECT_THAT(config_refusal("type_vocab_size", 0), HasSubstr("type_vocab_size is 0"));
   EXPECT_THAT(config_refusal("num_attention_heads", 4), HasSubstr("config.json: heads must divide d-model: 6 / 4"));

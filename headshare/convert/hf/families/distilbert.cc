@@ -40,6 +40,7 @@ const BlockParts& block_parts() {
 EncoderOptions read_distilbert_options(const HfConfig& config) {
   refuse_what_we_lack(config);
   refuse_other_classes(config, {"DistilBertModel", kDistilBertMasked, kDistilBertClassification, kDistilBertQuestions});
+  refuse_causal_encoder(config, "DistilBERT");
   EncoderOptions options = base_encoder();
   options.layers = 6;
   options.segments = 0;

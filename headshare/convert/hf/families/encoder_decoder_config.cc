@@ -122,6 +122,8 @@ EncoderDecoderOptions encoder_decoder_options(const HfConfig& config, const Enco
            family.name, " with both of its sides");
   HS_CHECK(config.flag("is_encoder_decoder", true), config.config_key("is_encoder_decoder"),
            " is false: headshare reads ", family.name, " with both of its sides");
+  const std::string refusal = why_not_causal(config);
+  HS_CHECK(refusal.empty(), refusal);
   refuse_other_blocks(config, family);
   EncoderDecoderOptions options = family.defaults;
   options.scale_init = false;  // init_std is theirs

@@ -416,6 +416,7 @@ TEST_F(TranslatorTest, ConfigurationsWeCannotReproduceAreRefusedByName) {
   EXPECT_THAT(refused("num_hidden_layers", 3), HasSubstr("encoder_layers is 2 and num_hidden_layers is 3"));
   EXPECT_EQ(refused("num_hidden_layers", 2), "no error");
   EXPECT_THAT(refused("is_decoder", true), HasSubstr("is_decoder is true"));
+  EXPECT_THAT(refused("is_causal", false), HasSubstr("is_causal is false"));
   EXPECT_THAT(refused("is_encoder_decoder", false), HasSubstr("is_encoder_decoder is false"));
   EXPECT_THAT(refused("decoder_vocab_size", 12), HasSubstr("decoder_vocab_size is 12 and vocab_size 11"));
   EXPECT_THAT(refused("encoder_layers", 3), HasSubstr("tensor 'encoder.layers.2.self_attn.q_proj.weight' is missing"));

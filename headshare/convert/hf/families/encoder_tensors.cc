@@ -166,7 +166,14 @@ EncoderOptions base_encoder() {
   return options;
 }
 
+void refuse_causal_encoder(const HfConfig& config, const std::string& model) {
+  HS_CHECK(!config.flag("is_causal", false), config.config_key("is_causal"), " is true: no token of this ", model,
+           " attends to those behind it, and headshare's encoders attend to all; remove the key if the model was "
+           "trained so");
+}
+
 void refuse_other_encoders(const HfConfig& config, const std::string& model) {
+  refuse_causal_encoder(config, model);
   HS_CHECK(!config.flag("is_decoder", false), config.config_key("is_decoder"), " is true: headshare reads ", model,
            " as an encoder");
   const nlohmann::json& positions = config.value("position_embedding_type");

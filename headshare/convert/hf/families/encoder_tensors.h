@@ -47,7 +47,11 @@ void set_heads_of_class(const HfConfig& config, const std::string& family, Encod
 // BERT-base, whose sizes the configurations of its relatives default to.
 EncoderOptions base_encoder();
 
-// Throws Error for a decoder, and for other positions than absolute ones; `model`: "BERT".
+// Throws Error where a token does not attend to what follows (is_causal, a key of every encoder of transformers);
+// `model`: "BERT".
+void refuse_causal_encoder(const HfConfig& config, const std::string& model);
+
+// Throws Error for a causal encoder, for a decoder, and for other positions than absolute ones.
 void refuse_other_encoders(const HfConfig& config, const std::string& model);
 
 // The head of a task as the tensors have it, where classifiers read the pooler, whose weight is named. A model of the

@@ -122,6 +122,7 @@ TEST_F(ModernBertTest, WhatWouldComputeSomethingElseIsRefusedByName) {
   EXPECT_THAT(refusal({{"layer_types", {"chunked_attention"}}}), HasSubstr("layer_types has 'chunked_attention'"));
   EXPECT_THAT(refusal({{"head_dim", 4}}), HasSubstr("head_dim is 4"));
   EXPECT_THAT(refusal({{"is_decoder", true}}), HasSubstr("is_decoder"));
+  EXPECT_THAT(refusal({{"is_causal", true}}), HasSubstr("is_causal"));
   FakeModernBert other;
   other.put("classifier.weight", {2, kE});
   EXPECT_THAT(error_message([&] { open(other); }), HasSubstr("classifier.weight"));

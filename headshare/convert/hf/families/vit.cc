@@ -60,6 +60,7 @@ VisionOptions read_vision_options(const HfConfig& config, const VisionFamily& fa
   std::vector<std::string> classes = {family.name + "Model", family.name + "ForImageClassification"};
   if (family.distils) classes.push_back(family.name + "ForImageClassificationWithTeacher");
   refuse_other_classes(config, classes);
+  refuse_causal_encoder(config, family.name);
   VisionOptions options;
   options.layers = 12;
   options.attention.d_model = 768;

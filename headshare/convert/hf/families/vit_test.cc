@@ -229,6 +229,7 @@ TEST_F(VitTest, RefusesWhatItCannotReproduce) {
   EXPECT_THAT(config_refusal("problem_type", "multi_label_classification"), HasSubstr("exclude each other"));
   EXPECT_THAT(config_refusal("architectures", {"ViTForMaskedImageModeling"}), HasSubstr("names 'ViTForMasked"));
   EXPECT_THAT(config_refusal("num_attention_heads", 3), HasSubstr("heads must divide d-model"));
+  EXPECT_THAT(config_refusal("is_causal", true), HasSubstr("is_causal is true: no token of this ViT"));
   EXPECT_THAT(config_refusal("qkv_bias", false), HasSubstr("not part of the ViT"));
   EXPECT_THAT(refusal([](FakeVit& fake) { fake.tensors.erase("vit.embeddings.cls_token"); }),
               HasSubstr("embeddings.cls_token"));
