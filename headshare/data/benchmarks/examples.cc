@@ -140,18 +140,30 @@ bool comes_before(const std::string& a, const std::string& b) {
   return key(a) < key(b);
 }
 
+// Returns the label without blanks around it and, of a whole number, without a fraction of zeros: programs write 1.0
+// for 1 where a column has gaps.
+std::string_view plain_label(const std::string& label) {
+  const std::string_view text = strip(label);
+  const size_t point = text.find('.');
+  if (point == std::string_view::npos || point + 1 == text.size()) return text;
+  const bool only_zeros = text.find_first_not_of('0', point + 1) == std::string_view::npos;
+  return only_zeros && number_in<int64_t>(text.substr(0, point)) ? text.substr(0, point) : text;
+}
+
 std::vector<std::string> classes_of(const std::vector<std::string>& found, const std::string& source) {
   std::vector<std::string> classes = found;
   std::sort(classes.begin(), classes.end(), comes_before);
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
   HS_CHECK(classes.size() <= kMostClasses, source, ": ", classes.size(), " different labels in ", found.size(),
            " rows, more than ", kMostClasses, "; is this column a number or a text?");
-  // "yes" and "yes " look the same, and would be two classes.
-  std::map<std::string_view, std::string_view> seen;  // without blanks -> as it stands
+  // "yes" and "yes ", or 1 and 1.0, mean the same, and would be two classes.
+  std::map<std::string_view, std::string> seen;  // the plain label -> as it stands
   for (const std::string& label : classes) {
-    const auto [other, is_new] = seen.try_emplace(strip(label), label);
-    HS_CHECK(is_new, source, ": the labels ", brief_text(std::string(other->second)), " and ", brief_text(label),
-             " differ only by white space around them; write one of them alike in every row");
+    const auto [other, is_new] = seen.try_emplace(plain_label(label), label);
+    const bool same_text = strip(other->second) == strip(label);
+    HS_CHECK(is_new, source, ": the labels ", brief_text(other->second), " and ", brief_text(label), " differ only by ",
+             same_text ? "white space around them" : "zeros behind the point",
+             "; write one of them alike in every row");
   }
   return classes;
 }

@@ -120,6 +120,11 @@ TEST_F(ExamplesTest, LabelsThatLookTheSameAreRefused) {
   EXPECT_THAT(refused("a\t1\nb\t 1\n"), HasSubstr("differ only by white space"));
   EXPECT_THAT(refused("a\tyes\nb\tyes\u00A0\n"), HasSubstr("differ only by white space"));
   EXPECT_EQ(refused("a\tyes \nb\tno\n"), "no error");
+  EXPECT_THAT(refused("a\t0\nb\t0.0\n"), HasSubstr("the labels '0' and '0.0' differ only by zeros behind the point"));
+  EXPECT_THAT(refused("a\t-1.00\nb\t2\nc\t -1\n"), HasSubstr("the labels ' -1' and '-1.00' differ only by zeros"));
+  for (const char* other : {"1.5", "1.", ".0", "v1.0", "1.0.0", "10"}) {
+    EXPECT_EQ(refused(join_text("a\t1\nb\t", other, "\n")), "no error") << other;
+  }
   EXPECT_THAT(refused("a\tyes\n", {.label = ""}), HasSubstr("label-column is empty"));
   EXPECT_THAT(refused("a\tyes\n", {.text = ""}), HasSubstr("text-column is empty"));
 }

@@ -16,6 +16,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr uint64_t kSeed = 4;
 
@@ -86,7 +87,13 @@ TEST_F(SquadTaskTest, QuestionsWithoutAPlaceAreNotTaughtButJudged) {
   EXPECT_THAT(error_message([&] {
                 make_windows(made({{"a", "fox"}}), rows_, {}, true);
               }),
-              HasSubstr("no question can be trained on"));
+              StartsWith("made.json: no question can be trained on"));
+  SquadData elsewhere = made({{"a", "fox"}});
+  elsewhere.answers = elsewhere.misplaced = 1;
+  elsewhere.first_misplaced = "the first: question q0";
+  EXPECT_THAT(error_message([&] { make_windows(elsewhere, rows_, {}, true); }),
+              StartsWith("made.json: 1 of 1 answers do not stand at their answer_start (the first: question q0): no "
+                         "question can be trained on; answer_start counts"));
   EXPECT_THAT(error_message([&] { make_windows(data, rows_, {.question_length = 9}, true); }),
               HasSubstr("no room for a question of 9"));
 }

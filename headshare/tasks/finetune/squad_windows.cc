@@ -102,12 +102,14 @@ SquadSet make_windows(SquadData data, RowEncoder& rows, const SquadWindowOptions
     cutter.cut(i, question.question, text.ids, answer, &set.windows);
   }
   for (TokensWithSpans& paragraph : paragraphs) set.paragraph_spans.push_back(std::move(paragraph.spans));
-  if (const std::string note = misplaced_note(set.data); !note.empty()) set.notes.push_back(note);
+  const std::string misplaced = misplaced_note(set.data);
+  if (!misplaced.empty()) set.notes.push_back(misplaced);
   if (left_out > 0) {
     set.notes.push_back(join_text(set.data.source, ": ", left_out, " questions have no answer whose place is known, ",
                                   "and are not trained on"));
   }
-  HS_CHECK(!set.windows.empty(), set.data.source, ": no question can be trained on");
+  HS_CHECK(!set.windows.empty(), misplaced.empty() ? set.data.source : misplaced, ": no question can be trained on",
+           misplaced.empty() ? "" : "; answer_start counts the characters (Unicode code points) before an answer");
   return set;
 }
 
