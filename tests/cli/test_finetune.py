@@ -405,6 +405,9 @@ def test_what_cannot_be_judged_is_refused_before_training(refused, run, encoder,
     squad = ("--task", "squad", "--train", squad_file(tmp_path / "train.json", [True] * 4))
     said = refused(1, "finetune", encoder, *squad, "--validation", dev, *QUICK, *out)
     assert "question q1 has no gold answer" in said and "v2.0" in said
+    asked = ("--task", "squad", "--train", squad_file(tmp_path / "asked.json", [False] * 4))
+    said = refused(1, "finetune", encoder, *asked, "--validation", tmp_path / "train.json", *QUICK, *out)
+    assert "asked.json: none of the 4 questions has a gold answer" in said
     assert not (tmp_path / "out").exists()
     # An encoder that cannot be begun with leaves what is there.
     train, valid = tables

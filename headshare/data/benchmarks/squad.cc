@@ -1,5 +1,6 @@
 #include "headshare/data/benchmarks/squad.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "headshare/base/error.h"
@@ -94,6 +95,8 @@ class SquadReader {
   std::unordered_set<std::string> ids_;
 };
 
+bool is_answered(const SquadQuestion& question) { return !question.answers.empty(); }
+
 }  // namespace
 
 SquadData read_squad(const std::string& path) { return SquadReader(path).read(); }
@@ -104,12 +107,20 @@ std::string misplaced_note(const SquadData& data) {
                    " answers do not stand at their answer_start (", data.first_misplaced, ")");
 }
 
+bool can_be_scored(const SquadData& data) {
+  return data.rules == SquadRules::kV2 ? std::any_of(data.questions.begin(), data.questions.end(), is_answered)
+                                       : std::all_of(data.questions.begin(), data.questions.end(), is_answered);
+}
+
 void check_can_be_scored(const SquadData& data) {
-  if (data.rules == SquadRules::kV2) return;
-  for (const SquadQuestion& question : data.questions) {
-    HS_CHECK(!question.answers.empty(), data.source, ": question ", question.id,
-             " has no gold answer, which SQuAD v1.1 does not know; a file of v2.0 has the version \"v2.0\"");
-  }
+  if (can_be_scored(data)) return;
+  HS_CHECK(std::any_of(data.questions.begin(), data.questions.end(), is_answered), data.source, ": none of the ",
+           data.questions.size(),
+           " questions has a gold answer; nothing can be learned or scored with questions alone");
+  const auto first = std::find_if_not(data.questions.begin(), data.questions.end(), is_answered);
+  throw Error(join_text(data.source, ": question ", first->id,
+                        " has no gold answer, which SQuAD v1.1 does not know; a file of v2.0 has the version "
+                        "\"v2.0\""));
 }
 
 std::string squad_file(const SquadData& data) {

@@ -50,7 +50,11 @@ SquadData read_squad(const std::string& path);
 // Returns "dev.json: 12 of 10570 answers do not stand at their answer_start (...)"; "" when all do.
 std::string misplaced_note(const SquadData& data);
 
-// Throws Error naming the file and the question where one has no answer, which the rules of v1.1 cannot score.
+// Tells whether answers to the questions can be scored, and learned from: every question has one, or the rules know
+// questions that have none and some have one. A file of questions alone has none.
+bool can_be_scored(const SquadData& data);
+
+// Throws Error naming the file, and under the rules of v1.1 the question without an answer, where they cannot.
 void check_can_be_scored(const SquadData& data);
 
 std::vector<SquadGold> gold_answers(const SquadData& data);

@@ -83,6 +83,27 @@ TEST_F(SquadFileTest, Version2) {
   EXPECT_EQ(read(object).rules, SquadRules::kV2);
 }
 
+TEST_F(SquadFileTest, QuestionsWithoutGoldCanNeitherBeScoredNorTaught) {
+  const auto said = [&](const char* version, const std::vector<std::string>& without) {
+    json object = sample();
+    object["version"] = version;
+    for (const std::string& place : without) {
+      object[json::json_pointer("/data/0/paragraphs/" + place)].erase("answers");
+    }
+    const SquadData data = read(object);
+    const std::string message = error_message([&] { check_can_be_scored(data); });
+    EXPECT_EQ(can_be_scored(data), message == "no error");
+    return message;
+  };
+  const std::vector<std::string> all = {"0/qas/0", "0/qas/1", "1/qas/0"};
+  EXPECT_EQ(said("1.1", {}), "no error");
+  EXPECT_EQ(said("v2.0", {"0/qas/1"}), "no error");
+  EXPECT_THAT(said("1.1", {"0/qas/1"}), HasSubstr("question q2 has no gold answer, which SQuAD v1.1 does not know"));
+  for (const char* version : {"1.1", "v2.0"}) {
+    EXPECT_THAT(said(version, all), HasSubstr("none of the 3 questions has a gold answer")) << version;
+  }
+}
+
 TEST_F(SquadFileTest, MistakesNameThePlace) {
   EXPECT_THAT(refusal("/data/0/paragraphs/0/qas/1/id", 7),
               HasSubstr("s.json: data[0].paragraphs[0].qas[1]: 'id' must be a text, not 7"));

@@ -165,12 +165,6 @@ SquadAnswers SquadPredictor::predict(const SquadSet& set, const Task::Progress& 
   });
 }
 
-bool can_be_scored(const SquadData& data) {
-  const auto answered = [](const SquadQuestion& question) { return !question.answers.empty(); };
-  return data.rules == SquadRules::kV2 ? std::any_of(data.questions.begin(), data.questions.end(), answered)
-                                       : std::all_of(data.questions.begin(), data.questions.end(), answered);
-}
-
 fs::path find_tuned_model(const fs::path& path) {
   if (!path_exists(path / "results.json") || path_exists(path / "config.json")) return path;
   std::vector<std::string> kept;

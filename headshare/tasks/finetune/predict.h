@@ -82,10 +82,6 @@ class SquadPredictor {
   RowEncoder rows_;
 };
 
-// Tells whether the answers to a set can be scored: every question has one, or the rules know questions that have none
-// and some have one.
-bool can_be_scored(const SquadData& data);
-
 // Finds the directory of the one model that `path` stands for: a checkpoint, a run, or the --out of a fine-tuning that
 // kept one model. Throws Error with the models to choose from where it kept several.
 fs::path find_tuned_model(const fs::path& path);

@@ -26,6 +26,7 @@ class SquadJob : public FineTuneJob {
                                                               .length = rows_.length(),
                                                               .d_model = model_.attention.d_model});
     SquadData train = read_squad(options.files.train);
+    check_can_be_scored(train);  // questions without an answer would be taught to have none
     const bool held = options.files.validation.empty();
     SquadData validation = held ? held_back(&train) : read_squad(options.files.validation);
     check_can_be_scored(validation);
