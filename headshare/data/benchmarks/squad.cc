@@ -64,7 +64,8 @@ class SquadReader {
     }
     if (entry.contains("is_impossible")) {
       data_.rules = SquadRules::kV2;
-      HS_CHECK(!json_bool(entry, "is_impossible", where) || question.answers.empty(), where, ": question ", question.id,
+      question.answerable = !json_bool(entry, "is_impossible", where);
+      HS_CHECK(question.answerable || question.answers.empty(), where, ": question ", question.id,
                " is_impossible, but has ", question.answers.size(),
                " answers; take these out, or set is_impossible to false");
     }

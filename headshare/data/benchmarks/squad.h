@@ -22,8 +22,9 @@ struct SquadAnswer {
 struct SquadQuestion {
   std::string id;
   std::string question;
-  std::vector<SquadAnswer> answers = {};  // none: the question has no answer
-  size_t paragraph = 0;                   // index into SquadData::paragraphs
+  std::vector<SquadAnswer> answers = {};  // none: the question has no answer, or the file does not give it
+  bool answerable = false;  // the file says so, is_impossible being false, whether it gives answers or not
+  size_t paragraph = 0;     // index into SquadData::paragraphs
 };
 
 struct SquadParagraph {

@@ -83,6 +83,18 @@ TEST_F(SquadFileTest, Version2) {
   EXPECT_EQ(read(object).rules, SquadRules::kV2);
 }
 
+TEST_F(SquadFileTest, AQuestionThatIsPossibleHasAnAnswerSomewhere) {
+  json object = sample();
+  json& questions = object["data"][0]["paragraphs"][0]["qas"];
+  questions[0]["answers"] = json::array();
+  questions[0]["is_impossible"] = false;
+  questions[1]["answers"] = json::array();
+  questions[1]["is_impossible"] = true;
+  const SquadData data = read(object);
+  EXPECT_TRUE(data.questions[0].answerable && data.questions[0].answers.empty());
+  EXPECT_FALSE(data.questions[1].answerable || data.questions[2].answerable);
+}
+
 TEST_F(SquadFileTest, QuestionsWithoutGoldCanNeitherBeScoredNorTaught) {
   const auto said = [&](const char* version, const std::vector<std::string>& without) {
     json object = sample();

@@ -84,6 +84,10 @@ TEST_F(SquadTaskTest, QuestionsWithoutAPlaceAreNotTaughtButJudged) {
   EXPECT_EQ(taught.windows.size(), 1U);
   EXPECT_THAT(taught.notes, Contains(HasSubstr("1 questions have no answer whose place is known")));
   EXPECT_EQ(make_windows(data, rows_, {}, false).windows.size(), 2U);
+  SquadData possible = made({{"a dogs a", ""}, {"a dogs a", "dogs"}, {"a", ""}}, SquadRules::kV2);
+  EXPECT_EQ(make_windows(possible, rows_, {}, true).windows.size(), 3U);
+  possible.questions[0].answerable = true;  // its answer is not given
+  EXPECT_EQ(make_windows(possible, rows_, {}, true).windows.size(), 2U);
   EXPECT_THAT(error_message([&] {
                 make_windows(made({{"a", "fox"}}), rows_, {}, true);
               }),

@@ -95,7 +95,7 @@ SquadSet make_windows(SquadData data, RowEncoder& rows, const SquadWindowOptions
     const TokensWithSpans& text = paragraphs[question.paragraph];
     HS_CHECK(!text.ids.empty(), set.data.source, ": the paragraph of question ", question.id, " is empty");
     const std::optional<Places> answer = first_answer(question, text.spans);
-    if (teach && !answer && !question.answers.empty()) {
+    if (teach && !answer && (question.answerable || !question.answers.empty())) {
       ++left_out;
       continue;
     }
