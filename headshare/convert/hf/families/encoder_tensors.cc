@@ -169,7 +169,7 @@ EncoderOptions base_encoder() {
 void refuse_causal_encoder(const HfConfig& config, const std::string& model) {
   HS_CHECK(!config.flag("is_causal", false), config.config_key("is_causal"), " is true: no token of this ", model,
            " attends to those behind it, and headshare's encoders attend to all; remove the key if the model was "
-           "trained so");
+           "trained without it");
 }
 
 void refuse_other_encoders(const HfConfig& config, const std::string& model) {
