@@ -36,6 +36,10 @@ text = sys.stdin.read()
 if kept := os.environ.get("HEADSHARE_EXPERIMENTS"):
     text = text.replace(kept, "build/experiments")
 results = json.loads(text)
+if isinstance(results, list):
+    first = results[0]["options"]
+    differing = {name for one in results for name, value in one["options"].items() if value != first.get(name)} - {"seed"}
+    sys.exit(f"these are {len(results)} comparisons and not parts of one: they differ in {', '.join(sorted(differing))}")
 # Parts that differ in a path, one of them resumed, keep it with their cells.
 for owner in [results, *results["cells"]]:
     owner["options"] = {name: from_here(value) for name, value in owner.get("options", {}).items()}
