@@ -18,10 +18,10 @@
 namespace headshare {
 namespace {
 
-// So many bytes of b are packed at a time where a is packed too. The product is read and written once for each slab:
-// a slab of kSlab times its size makes that cheap, so that a small model packs little.
+// So many bytes of b, a slab, are packed at a time where a is packed too. The product is read and written once for each
+// slab, which is cheap where the slab is kSlabOverProduct times as large; so a small model packs little.
 constexpr int64_t kLeastPacked = int64_t{1} << 18, kMostPacked = int64_t{1} << 24;
-constexpr int64_t kSlab = 16;
+constexpr int64_t kSlabOverProduct = 16;
 
 // Below this many multiply-adds packing costs more than it gains.
 constexpr int64_t kLeastWork = int64_t{1} << 21;
@@ -154,7 +154,7 @@ struct Product {
     const int64_t panels = blocks(N, Sides::kPanel);
     constexpr int64_t kPart = Sides::kTransposedPart;
     const int64_t part_bytes = panels * Sides::kPanel * Sides::deep(kPart) * static_cast<int64_t>(sizeof(Packed));
-    const int64_t wanted = std::clamp(kSlab * M * N * int64_t{sizeof(float)}, kLeastPacked, kMostPacked);
+    const int64_t wanted = std::clamp(kSlabOverProduct * M * N * int64_t{sizeof(float)}, kLeastPacked, kMostPacked);
     const int64_t slab_depth = std::min(K, std::max<int64_t>(1, wanted / part_bytes) * kPart);
     const auto slab = room_for<Packed>(Sides::deep(slab_depth) * panels * Sides::kPanel);
     for (int64_t k = 0; k < K; k += slab_depth) {

@@ -348,7 +348,7 @@ def limited(program, limit, *arguments):
     return subprocess.run(words(program, *arguments), capture_output=True, text=True, timeout=120, preexec_fn=no_space)
 
 
-# The settings take 24,031 bytes, a model 31,888, the optimizer's state 65,704.
+# The settings take about 24,000 bytes, a model 31,888, the optimizer's state 65,704.
 @pytest.mark.parametrize("limit", [10, 28000, 40000])
 def test_a_full_disk(run, program, text, tmp_path, limit):
     """Fills the disk at the token cache, the best model, the optimizer's state: whatever does not fit, nothing

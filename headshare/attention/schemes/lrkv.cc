@@ -69,8 +69,8 @@ class LowRankKeyValue : public Scheme {
  private:
   int64_t r() const { return *options().own.get<LrkvOptions>().rank; }
 
-  // Returns the B of all heads, [H, r, D]. From N(0, 1 / r) residuals would start as large as what all heads share;
-  // half of that was measured (docs/design/077-where-residuals-start.md).
+  // Returns the B of all heads, [H, r, D]. From N(0, 1 / r) residuals would start as large as what all heads share:
+  // measured starts are in docs/design/077-where-residuals-start.md.
   Tensor residual(const std::string& name) {
     const double start = options().own.get<LrkvOptions>().start;
     return declare(name, {H(), r(), D()}, Init::normal(start / std::sqrt(static_cast<double>(r()))));
