@@ -61,6 +61,10 @@ TableReader::TableReader(const std::string& input, TableOptions options) : lines
   options_.columns = std::move(*heading);
   std::set<std::string> seen;
   for (const std::string& column : options_.columns) {
+    HS_CHECK(
+        column.find('\r') == std::string::npos, lines_.name(), ":", row_line_,
+        ": the heading holds a carriage return: lines must end with a line feed (\\n or \\r\\n); save the table with "
+        "line ends of Unix or Windows");
     HS_CHECK(seen.insert(column).second, lines_.name(), ":", row_line_, ": two columns have the name ",
              brief_text(column));
   }

@@ -112,6 +112,8 @@ TEST_F(TableTest, UnknownColumns) {
                     HasSubstr("did you mean 'sentence'?")));
   EXPECT_THAT(refusal("t.tsv", "\"text\"\t\"label\"\n", {"text"}), HasSubstr("tsv-quoted"));
   EXPECT_THAT(refusal("t.csv", "text;label\n", {"text"}), HasSubstr("semicolons"));
+  EXPECT_THAT(refusal("t.csv", "text,label\rgood,1\rbad,0\r", {"text"}),
+              HasSubstr("t.csv:1: the heading holds a carriage"));
   EXPECT_THAT(refusal("t.jsonl", "{\"a\":1}\n{\"b\":1}\n", {"a"}),
               AllOf(HasSubstr("t.jsonl:2: the record has no column 'a'")));
   EXPECT_THAT(refusal("t.tsv", "a\ta\n", {"a"}), HasSubstr("two columns have the name 'a'"));
