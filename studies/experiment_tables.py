@@ -325,34 +325,4 @@ def weight_starts():
     return setting_table("start-weights", "validation_loss", 3, columns)
 
 
-def translation():
-    """Tabulates encoder-decoders by variant: schemes in all three places, narrow keys, and MHE-MUL in one place. Figures
-    stand seed by seed: fewer than three seeds have no interval."""
-    results = load("multi30k")
-    rows = {row["variant"]: row for row in results["rows"]}
-    found = {}
-    for cell in results["cells"]:
-        if cell["weights_of"] is None:
-            found.setdefault(cell["variant"], {})[cell["seed"]] = cell
-    theirs = found["mha"]
-
-    def by_seed(cells, figure, digits):
-        minus = [f"{cells[seed][figure] - theirs[seed][figure]:+.{digits}f}" for seed in sorted(cells)]
-        return "-" if cells is theirs else ", ".join(minus)
-
-    body = []
-    for name, row in rows.items():
-        cells = found[name]
-        cost = [f"{row['cache_bytes_per_token']:,}", f"{row['source_cache_bytes_per_token']:,}"]
-        bleu = ", ".join(f"{cells[seed]['quality']:.1f}" for seed in sorted(cells))
-        kept = ", ".join(f"{100 * cells[seed]['quality'] / theirs[seed]['quality']:.1f}" for seed in sorted(cells))
-        body.append([
-            f"`{name}`", share_of_mha(rows, name), *cost, bleu, with_deviation(row["scores"]["chrf"], 1),
-            by_seed(cells, "quality", 1), kept, by_seed(cells, "test_loss", 3),
-        ])  # fmt: skip
-    headings = ["variant", "attention parameters", "cache bytes/token", "of the source", "BLEU", "chrF", "BLEU minus mha's", "PRR", "test loss minus mha's"]
-    signature = results["cells"][0]["signature"]
-    return table(headings, body) + f"\n\nSeeds 0, 1 where there are two. `{signature}`."
-
-
-TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, encoder_rates, starts, mixing_starts, residual_starts, weight_starts, biases, heads, translation)}
+TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, encoder_rates, starts, mixing_starts, residual_starts, weight_starts, biases, heads)}

@@ -101,7 +101,8 @@ def floors(results):
 def machine(results, kind):
     """Names the machine, and the programs that measured the cells of a kind."""
     commits = sorted({one["commit"] for one in results[kind]})
-    return f"{results['environment']['processor']}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
+    processors = sorted({one.get("processor", results["environment"]["processor"]) for one in results[kind]})
+    return f"{' and '.join(processors)}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
 
 
 def rates(results, name, what):
