@@ -22,6 +22,9 @@ from ._program import ready_program
 INTERRUPTED = 130  # the program's exit status after Ctrl-C
 MESSAGE = re.compile(r"^(?:\x1b\[[0-9;]*[mK]|\r)*(error|note):(?:\x1b\[[0-9;]*m)* (.*?)\r?$", re.MULTILINE)
 ERROR = r"^(?:\x1b\[[0-9;]*[mK]|\r)*error:.*\n"
+# These options take several files, so that the program splits their text at commas. A string is the program's own
+# spelling of such a list; a pathlib.Path is one file.
+LISTS_OF_FILES = ("text", "validation-text", "test-text", "sample-text", "score-text")
 WIDTH = 100  # of tables where there is no terminal, as in a notebook: the program's widest
 
 
@@ -52,12 +55,15 @@ def flag(name: str, value: Any) -> list[str]:
         return []
     if isinstance(value, bool):
         return [f"--{spelled}" if value else f"--no-{spelled}"]
+    if spelled in LISTS_OF_FILES and isinstance(value, os.PathLike):
+        value = [value]
     return [f"--{spelled}={text_of(value)}"]
 
 
 def text_of(value: Any) -> str:
     """Spells a value as the program reads it: lists with commas, `{"learning-rate": [1e-3, 3e-3]}` as
-    learning-rate=0.001,0.003 and `{"wide": {"scheme": "mqa", "heads": 8}}` as wide:scheme=mqa,heads=8."""
+    learning-rate=0.001,0.003 and `{"wide": {"scheme": "mqa", "heads": 8}}` as wide:scheme=mqa,heads=8. A comma within an
+    item of a list stands behind a backslash."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, os.PathLike):
@@ -69,7 +75,7 @@ def text_of(value: Any) -> str:
         )
     if isinstance(value, str) or not isinstance(value, Iterable):
         return str(value)
-    return ",".join(text_of(one) for one in value)
+    return ",".join(re.sub(r"[\\,]", r"\\\g<0>", text_of(one)) for one in value)
 
 
 def call(words: list[str], unsaid: str = "") -> Finished:

@@ -109,11 +109,11 @@ def compare_with(client: Any, home: Path, options: dict[str, Any]) -> Result:
         folder = planned["directory"]
         cells = [index for index in planned["unfinished"] if (folder, index) not in tried]
         if not cells:
-            return run("compare", out=home, resume=True, latex=latex)
+            break
         run_cells(client, planned.json, cells)
         tried.update((folder, index) for index in cells)
         planned = run("compare", plan=home, resume=True, latex=latex)
-    return planned
+    return run("compare", out=home, resume=True, latex=latex)
 
 
 def cost(

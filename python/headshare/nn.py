@@ -168,7 +168,7 @@ class SharedHeadAttention(BorrowedModule):
                 kernel holds the weights.
             attn_mask: None, or the causal mask, which `is_causal` says shorter.
             average_attn_weights: whether weights are [B, T, S], averaged over heads, or [B, H, T, S].
-            is_causal: whether a query sees no later key.
+            is_causal: whether a query sees no later key; for self-attention alone.
 
         A query that sees no key gives the output bias, as in torch without weights (with them torch gives NaN), and
         weights of 0.
@@ -231,10 +231,16 @@ class SharedHeadAttention(BorrowedModule):
 
 
 def _same(a: Tensor, b: Tensor | None) -> bool:
-    """Tells whether two tensors are one, or views of the same elements."""
+    """Tells whether two tensors are one, or views of the same elements whose gradients go to the same place."""
     if b is None or a is b:
         return a is b
+    if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad) and _root(a) is not _root(b):
+        return False  # one of them was detached
     return (a.shape, a.stride(), a.data_ptr(), a.dtype) == (b.shape, b.stride(), b.data_ptr(), b.dtype)
+
+
+def _root(x: Tensor) -> Tensor:
+    return x if x._base is None else x._base
 
 
 def _is_causal(mask: Tensor | None, is_causal: bool, queries: int, keys: int) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import threading
 import time
@@ -86,6 +87,7 @@ def test_a_killed_worker_changes_nothing(client, text, tmp_path, monkeypatch, ca
     result = headshare.compare(**options, client=client)
     thread.join()
     said = capsys.readouterr().err
+    assert (result.path, result.page is None) == (pathlib.Path("out"), False)
     assert len(result["cells"]) == 3 and all(f"cell {i} of 3 has finished" in said for i in range(3)), said
     # A cell is claimed to train and once more to be published; a third claim took it over.
     [lease] = (together / "out" / "plan").glob(f"{killed[0]}.lease-*")

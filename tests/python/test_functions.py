@@ -52,14 +52,18 @@ def test_keywords_become_flags():
         "tie": False,
         "steps": None,
         "from_": "hf",
-        "text": [pathlib.Path("a.txt"), "b.txt"],
+        "text": [pathlib.Path("a.txt"), "b,c.txt"],
+        "sample_text": pathlib.Path("d\\,e.txt"),
+        "score_text": "f.txt,g.txt",
+        "out": pathlib.Path("h,i"),
         "sweep": {"learning-rate": [1e-3, 3e-3]},
         "variants": {"rms": {"norm": "rms"}, "wide": {"scheme": "mqa", "heads": 8}},
         "negative": -1,
     }
     words = _call.words_of("train", (pathlib.Path("model"), "-odd"), options)
     assert words == ["train", "model", "./-odd", "--learning-rate=0.001", "--schemes=mha,sha", "--resume", "--no-tie",
-                     "--from=hf", "--text=a.txt,b.txt", "--sweep=learning-rate=0.001,0.003",
+                     "--from=hf", "--text=a.txt,b\\,c.txt", "--sample-text=d\\\\\\,e.txt", "--score-text=f.txt,g.txt",
+                     "--out=h,i", "--sweep=learning-rate=0.001,0.003",
                      "--variants=rms:norm=rms,wide:scheme=mqa,heads=8", "--negative=-1"]  # fmt: skip
 
 

@@ -401,6 +401,21 @@ def test_impossible_options_are_refused(arguments, options, message):
         SharedHeadAttention(*arguments, **options)
 
 
+def test_a_detached_memory_gets_no_gradient():
+    layer = SharedHeadAttention(16, 4, batch_first=True)
+    x = sample(2, 5, 16).requires_grad_()
+    detached, other = x.detach(), x.detach().clone()
+    (got,) = torch.autograd.grad(layer(x, detached, detached)[0].square().sum(), x)
+    (wanted,) = torch.autograd.grad(layer(x, other, other)[0].square().sum(), x)
+    torch.testing.assert_close(got, wanted)
+    (itself,) = torch.autograd.grad(layer(x, x[:], x.view(x.shape))[0].square().sum(), x)
+    torch.testing.assert_close(itself, torch.autograd.grad(layer(x)[0].square().sum(), x)[0])
+    with pytest.raises(ValueError, match="one memory"):
+        layer(x, x, detached)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x, x, detached)[0], layer(x)[0])
+
+
 def test_bad_input_is_refused_with_both_numbers():
     layer = SharedHeadAttention(16, 4, batch_first=True)
     x, memory = sample(2, 5, 16), sample(3, 5, 16)
