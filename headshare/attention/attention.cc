@@ -80,7 +80,8 @@ Tensor AttentionImpl::attend_to_itself(const Tensor& x, HeadMask mask, KvCache* 
 }
 
 Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache) const {
-  HS_CHECK(!mask.causal, "cross-attention has no causal order");
+  HS_CHECK(!mask.causal,
+           "cross-attention has no causal order: its queries see the other sequence; leave the causal mask out");
   HS_CHECK(!scheme_->options().rotary && !scheme_->options().alibi,
            "rotary and ALiBi positions order one sequence; cross-attention has two");
   HS_CHECK(!scheme_->options().window, "a local window is about distances in one sequence; cross-attention has two");

@@ -5,6 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 
 namespace headshare {
 namespace {
@@ -91,7 +92,7 @@ void OutputMark::set() const {
   const nlohmann::ordered_json mark = {{"about", "headshare wrote the files of these names; --overwrite deletes them"},
                                        {"verb", kind_.verb},
                                        {"names", kind_.all()}};
-  write_file(directory_ / kMarkFile, mark.dump(2) + "\n");
+  write_file(directory_ / kMarkFile, json_text(mark, 2) + "\n");
   std::vector<std::string> ours = kind_.all();
   ours.emplace_back(kMarkFile);
   remove_partials(directory_, ours);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "headshare/base/json/json_in_order.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/options/nearest.h"
 #include "headshare/base/strings/valid_utf8.h"
 
@@ -205,7 +206,7 @@ std::string brief_json(const nlohmann::json& value) {
   if (value.is_structured() && value.size() > 4) {
     return join_text(value.is_object() ? "an object of " : "a list of ", value.size(), " members");
   }
-  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string text = json_text(value);
   if (text.size() <= kLongest) return text;
   // The cut is before a code point, not inside one.
   text.resize(valid_utf8_prefix(std::string_view(text).substr(0, kLongest)));

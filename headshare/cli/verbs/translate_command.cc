@@ -2,6 +2,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/base/strings/valid_utf8.h"
@@ -174,7 +175,7 @@ std::string json_line(const Translator& translator, const Asked& asked, bool ali
       object["translations"].back()["alignment"] = translator.alignment(asked.line.tokens, one, asked.prefix);
     }
   }
-  return object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(object);
 }
 
 class TranslateCommand {
@@ -236,7 +237,7 @@ class TranslateCommand {
 
   // Returns what stands for a missing translation: with as many columns.
   std::string nothing(int64_t number) const {
-    if (options_.json) return line_object(number).dump();
+    if (options_.json) return json_text(line_object(number));
     return join_text(options_.scores ? "\t" : "", options_.alignment ? "\t" : "");
   }
 
@@ -248,7 +249,7 @@ class TranslateCommand {
       std::vector<int32_t> prefix = prefixes_.of_line(batch[i].number);
       if (translator_.room_behind(prefix.size()) < 1) {
         warn(batch[i].number, join_text("its prefix of ", prefix.size(), " tokens leaves no room in the model's ",
-                                        translator_.longest_source(), " positions; its translation is left empty"));
+                                        translator_.room_behind(0), " positions; its translation is left empty"));
         continue;
       }
       places.push_back(i);

@@ -112,15 +112,10 @@ TableFormat format_of(const TaskInfo& task, const std::string& path) {
 
 // CoLA's training and development files have no heading, its test file has one.
 TableOptions table_options(const TaskInfo& task, const std::string& path) {
-  TableOptions options{.format = format_of(task, path), .columns = {}, .skip_short_rows = task.lenient};
-  if (task.columns.empty()) return options;
-  if (path != "-") {
-    LineReader lines(path);
-    const std::optional<std::string_view> first = lines.next();
-    if (first && first->starts_with("index\t")) return options;
-  }
-  options.columns = task.columns;
-  return options;
+  return {.format = format_of(task, path),
+          .columns = task.columns,
+          .heading_begins = "index",
+          .skip_short_rows = task.lenient};
 }
 
 std::string listed_labels(const std::vector<std::string>& labels) {

@@ -1,8 +1,11 @@
 #include "headshare/data/benchmarks/examples.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <fstream>
+#include <thread>
 
 #include "headshare/data/test_support.h"
 #include "headshare/text/test_support.h"
@@ -44,6 +47,19 @@ TEST_F(ExamplesTest, ColaHasNoHeadingButInItsTestFile) {
   EXPECT_FALSE(test.labelled);
   EXPECT_EQ(test.items[1].index, 7);
   EXPECT_EQ(test.items[1].label, -1);
+}
+
+TEST_F(ExamplesTest, ColaFromAPipeIsReadOnce) {
+  const auto rows = [&](const std::string& content) {
+    const fs::path pipe = directory_ / "pipe.tsv";
+    EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    std::jthread writer([&] { std::ofstream(pipe) << content; });
+    const TextExamples found = read_examples(find_task(Suite::kGlue, "cola"), pipe.string());
+    fs::remove(pipe);
+    return found.items.size();
+  };
+  EXPECT_EQ(rows("gj04\t1\t\tHe said so.\ngj04\t0\t*\tHim said.\n"), 2u);
+  EXPECT_EQ(rows("index\tsentence\n0\tX.\n7\tY.\n3\tZ.\n"), 3u);
 }
 
 TEST_F(ExamplesTest, PairsAndNames) {

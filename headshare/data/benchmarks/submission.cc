@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_text.h"
 
 namespace headshare {
 namespace {
@@ -30,7 +31,7 @@ std::string multirc_lines(const TaskInfo& task, const std::vector<SubmittedAnswe
     questions.back()["answers"].push_back({{"idx", one.index}, {"label", label_of(task, one.answer)}});
   }
   std::string text;
-  for (const OrderedJson& passage : passages) text += passage.dump() + "\n";
+  for (const OrderedJson& passage : passages) text += json_text(passage) + "\n";
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
@@ -55,7 +56,16 @@ const EnumNames<TableFormat>& table_format_names() {
 
 TableReader::TableReader(const std::string& input, TableOptions options) : lines_(input), options_(std::move(options)) {
   if (options_.format == TableFormat::kByName) options_.format = format_by_name(input);
-  if (options_.format == TableFormat::kJsonl || !options_.columns.empty()) return;
+  if (options_.format == TableFormat::kJsonl) return;
+  if (!options_.columns.empty()) {
+    if (options_.heading_begins.empty()) return;
+    ahead_ = read_fields();
+    if (!ahead_ || ahead_->front() != options_.heading_begins) return;
+  }
+  read_heading();
+}
+
+void TableReader::read_heading() {
   std::optional<std::vector<std::string>> heading = next_fields();
   HS_CHECK(heading, lines_.name(), " is empty: a line with the names of the columns was expected");
   options_.columns = std::move(*heading);
@@ -145,6 +155,10 @@ void TableReader::check_count(const std::vector<std::string>& fields) const {
 
 // Returns the fields of the next row that is not empty, which begins at `row_line_`.
 std::optional<std::vector<std::string>> TableReader::next_fields() {
+  return ahead_ ? std::exchange(ahead_, std::nullopt) : read_fields();
+}
+
+std::optional<std::vector<std::string>> TableReader::read_fields() {
   std::optional<std::string_view> line = lines_.next();
   while (line && options_.columns.size() != 1 && without_return(*line).empty()) line = lines_.next();
   if (!line) return std::nullopt;

@@ -28,6 +28,8 @@ struct TableOptions {
   TableFormat format = TableFormat::kByName;  // by the ending: .tsv, .csv, .jsonl, each also with .gz
   // These are the names of the columns where the file has no heading line. JSONL has names of its own.
   std::vector<std::string> columns = {};
+  // Where `columns` are given, a first line that begins with this name is a heading all the same.
+  std::string heading_begins = "";
   // Rows with too few fields are left out and counted, not refused (GLUE's QQP has some).
   bool skip_short_rows = false;
 };
@@ -67,7 +69,9 @@ class TableReader {
   uint64_t first_short_row() const { return first_short_; }  // its line
 
  private:
+  void read_heading();
   std::optional<std::vector<std::string>> next_fields();
+  std::optional<std::vector<std::string>> read_fields();
   std::vector<std::string> quoted_fields(std::string_view line, char separator);
   std::string quoted_field(std::string* row, size_t* at, size_t column);
   std::string plain_field(const std::string& row, size_t* at, char separator, size_t column) const;
@@ -78,7 +82,8 @@ class TableReader {
   LineReader lines_;
   TableOptions options_;
   std::vector<ColumnChoice> choices_;
-  std::vector<std::optional<size_t>> positions_;  // of each choice among the columns (JSONL: of the last row)
+  std::vector<std::optional<size_t>> positions_;   // of each choice among the columns (JSONL: of the last row)
+  std::optional<std::vector<std::string>> ahead_;  // a first row, read to see whether it is a heading
   uint64_t row_line_ = 0;
   bool row_has_quotes_ = false;
   uint64_t short_rows_ = 0;

@@ -14,8 +14,8 @@
 namespace headshare {
 namespace {
 
-// A Decoding shares files among threads. Each image has its place, so that the result is the same whatever thread makes
-// it.
+// A Decoding shares files among threads, and stops all of them at what one throws. Each image has its place, so that
+// the result is the same whatever thread makes it.
 class Decoding {
  public:
   Decoding(const std::vector<fs::path>& files, int64_t size, int64_t channels, const ImageProgress& progress)
@@ -36,17 +36,17 @@ class Decoding {
 
  private:
   void work() {
-    for (size_t at = next_++; at < files_.size(); at = next_++) {
-      read_one(at);
-      const std::lock_guard lock(mutex_);
-      ++done_;
-      if (!progress_ || stopped_by_) continue;
-      try {
-        progress_(done_, static_cast<int64_t>(files_.size()));
-      } catch (...) {
-        stopped_by_ = std::current_exception();
-        next_ = files_.size();
+    try {
+      for (size_t at = next_++; at < files_.size(); at = next_++) {
+        read_one(at);
+        const std::lock_guard lock(mutex_);
+        ++done_;
+        if (progress_ && !stopped_by_) progress_(done_, static_cast<int64_t>(files_.size()));
       }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      stopped_by_ = std::current_exception();
+      next_ = files_.size();
     }
   }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_input.h"
 #include "headshare/base/memory.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/strings/valid_utf8.h"
 
 namespace headshare {
 namespace {
@@ -55,7 +57,10 @@ void judge_failures(const fs::path& folder, const std::vector<std::string>& fail
 std::vector<std::string> class_folders(const fs::path& folder) {
   std::vector<std::string> names;
   for (const fs::path& entry : visible_entries(folder)) {
-    if (fs::is_directory(entry)) names.push_back(entry.filename().string());
+    if (!fs::is_directory(entry)) continue;
+    names.push_back(entry.filename().string());
+    HS_CHECK(valid_utf8_prefix(names.back()) == names.back().size(), folder.string(), ": the name of the folder ",
+             brief_text(names.back()), " is not UTF-8, and a class is named by it; rename the folder");
   }
   HS_CHECK(!names.empty(), folder.string(), " has no folder of images: each class needs one");
   return names;

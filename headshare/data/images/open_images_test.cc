@@ -55,6 +55,11 @@ TEST_F(OpenImagesTest, FoldersAreClassesInOrder) {
   EXPECT_EQ(shape.channels, 3);
 }
 
+TEST_F(OpenImagesTest, AClassWhoseNameIsNotUtf8IsRefused) {
+  write_class("train/caf\xe9", {20, 10});
+  EXPECT_THAT(refusal(), HasSubstr("the name of the folder \"caf\uFFFD\" is not UTF-8"));
+}
+
 TEST_F(OpenImagesTest, OneFolderIsDividedOfEachClassAlike) {
   write_class("a", {1, 2, 3, 4, 5, 6});
   write_class("b", {11, 12});

@@ -10,7 +10,6 @@
 #include "headshare/base/files/output_mark.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/options/nearest.h"
-#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/byte_order_mark.h"
 #include "headshare/data/byte_stream.h"
