@@ -5,6 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/proc.h"
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
@@ -219,7 +220,7 @@ void check_planned_weights(const CellPlan& plan, const std::string& what, const 
 
 void write_cell(const CellPlace& place, Cell* cell) {
   cell->machine = place.machine;
-  write_file(place.own / kCellFile, to_json(*cell).dump(2) + "\n");
+  write_file(place.own / kCellFile, json_text(to_json(*cell), 2) + "\n");
 }
 
 Cell run_cell(const CellPlan& plan, const Experiment& experiment, const CellPlace& place, c10::Device device,

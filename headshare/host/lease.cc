@@ -17,6 +17,7 @@
 #include "headshare/base/files/unfinished.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/json/json_reader.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/options/field.h"
 #include "headshare/base/strings/number.h"
 #include "headshare/host/new_id.h"
@@ -129,9 +130,7 @@ nlohmann::ordered_json to_json(const Lease& lease) {
             {"tokens_per_second", lease.progress.tokens_per_second}}}};
 }
 
-std::string text_of(const Lease& lease) {
-  return to_json(lease).dump(1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
+std::string text_of(const Lease& lease) { return json_text(to_json(lease), 1) + "\n"; }
 
 LeaseState state_from_json(const JsonReader& read) {
   const std::string text = read.text("state");

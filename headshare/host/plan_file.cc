@@ -6,6 +6,7 @@
 #include "headshare/base/files/list_folder.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/json/json_reader.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/host/machine.h"
 #include "headshare/host/new_id.h"
@@ -85,9 +86,9 @@ PlanFile write_plan(const fs::path& home, const std::vector<CellPlan>& plans, co
   remove_partials(plan_folder(home), {"*.json"});
   for (const CellPlan& cell : plans) {
     plan.cells.push_back(cell.directory());
-    write_file(plan_of_cell(home, cell.directory()), to_json(cell).dump(2) + "\n");
+    write_file(plan_of_cell(home, cell.directory()), json_text(to_json(cell), 2) + "\n");
   }
-  write_file(plan_folder(home) / kPlanFile, to_json(plan).dump(1) + "\n");  // last: it names whole files
+  write_file(plan_folder(home) / kPlanFile, json_text(to_json(plan), 1) + "\n");  // last: it names whole files
   remove_others(home, plan);
   return plan;
 }

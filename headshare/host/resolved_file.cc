@@ -5,7 +5,7 @@
 
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
-#include "headshare/text/unicode/utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/train/processes.h"
 
 namespace headshare {

@@ -10,6 +10,7 @@
 #include "headshare/base/files/output_mark.h"
 #include "headshare/base/files/placeholder.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/options/canonical_name.h"
 #include "headshare/base/options/nearest.h"
 #include "headshare/base/strings/number.h"
@@ -89,7 +90,7 @@ bool is_plain(const std::string& text) {
 std::string yaml_value(const nlohmann::json& value) {
   if (value.is_string() && is_plain(value.get<std::string>())) return value.get<std::string>();
   // Every JSON value is YAML as well.
-  return value.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
+  return json_text(value);
 }
 
 std::string comment(const Field& field) {

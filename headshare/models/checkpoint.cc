@@ -9,6 +9,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/memory.h"
 #include "headshare/base/options/nearest.h"
 #include "headshare/base/strings/format.h"
@@ -239,7 +240,7 @@ void save_model(const fs::path& directory, const ModelOptions& options, const to
   if (source != nullptr) config[kSourceTokenizerHash] = write_tokenizer(directory / kSourceTokenizerFile, *source);
   if (tokenizer != nullptr) config[kTokenizerHash] = write_tokenizer(directory / kTokenizerFile, *tokenizer);
   write_tensors(directory / "model.safetensors", model_tensors(model), {{"format", "pt"}});
-  write_file(directory / "config.json", config.dump(2) + "\n");
+  write_file(directory / "config.json", json_text(config, 2) + "\n");
 }
 
 void save_model(const fs::path& directory, const AnyModel& model, const TokenizerPair& tokenizers) {

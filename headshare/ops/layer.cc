@@ -65,10 +65,6 @@ uint64_t Layer::dropout_key(uint64_t part) const {
   return stream_key(stream_key(site, clock_->tick), part);
 }
 
-at::Generator Layer::dropout_generator(const Tensor& like, uint64_t part) const {
-  return keyed_generator(like.device(), dropout_key(part));
-}
-
 void attach(torch::nn::Module& root, std::shared_ptr<DropoutClock> clock) {
   for (const auto& item : root.named_modules(/*name_prefix=*/"", /*include_self=*/false)) {
     if (auto* layer = dynamic_cast<Layer*>(item.value().get())) {

@@ -85,8 +85,6 @@ class Layer : public torch::nn::Module {
 
   // Returns the key of mask number `part` of this site at this tick.
   uint64_t dropout_key(uint64_t part) const;
-  // Returns a generator that starts there, on the device of `like`.
-  at::Generator dropout_generator(const Tensor& like, uint64_t part) const;
 
  protected:
   // Registers an uninitialised parameter.

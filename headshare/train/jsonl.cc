@@ -7,6 +7,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 
 namespace headshare {
 namespace {
@@ -53,8 +54,6 @@ JsonlWriter JsonlWriter::resume(const fs::path& path, int64_t step) {
   return JsonlWriter(std::move(file));
 }
 
-void JsonlWriter::write(const nlohmann::json& object) {
-  file_->append(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
-}
+void JsonlWriter::write(const nlohmann::json& object) { file_->append(json_text(object) + '\n'); }
 
 }  // namespace headshare

@@ -3,6 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/json/json_reader.h"
+#include "headshare/base/json/json_text.h"
 
 namespace headshare {
 namespace {
@@ -42,7 +43,7 @@ TrainingState training_state_from_json(const nlohmann::json& object, const std::
 }
 
 void write_training_state(const fs::path& path, const TrainingState& state) {
-  write_file(path, to_json(state).dump(2) + "\n");
+  write_file(path, json_text(to_json(state), 2) + "\n");
 }
 
 TrainingState read_training_state(const fs::path& path) {

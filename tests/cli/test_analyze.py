@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import resource
 import signal
@@ -44,6 +45,13 @@ def test_prints_layers_and_conversions(run, model):
         assert part in printed, part
     blind = run("analyze", model).stdout
     assert "Jensen-Shannon" not in blind and "Without --text" in blind
+
+
+def test_a_models_name_need_not_be_utf8(program, model):
+    name = os.fsencode(model.parent) + b"/caf\xe9"
+    os.rename(model, name)
+    done = subprocess.run([program, b"analyze", name, b"--json"], capture_output=True, check=True)
+    assert json.loads(done.stdout)["model"].endswith("caf\ufffd")
 
 
 def check_spectrum(spectrum):

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
@@ -194,7 +195,7 @@ ConversionReport present(const SharedHeadsReport& report) { return present_any(r
 void print_conversion(const ConversionReport& report, const ScoredConversion& scored, const ModelSize& before,
                       const ModelSize& after, const std::string& out, bool json) {
   print_result(
-      json, [&] { return report_json(report, scored, before, after).dump(2) + "\n"; },
+      json, [&] { return json_text(report_json(report, scored, before, after), 2) + "\n"; },
       [&] {
         print(report.table + "\n" + sizes_text(before, after) + change_text(report.change) + scores_text(scored) +
               "written to " + out + "\n");

@@ -1,6 +1,5 @@
 #include "headshare/cli/tables/finetune_table.h"
 
-#include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/metrics/statistics.h"

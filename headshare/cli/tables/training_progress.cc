@@ -3,7 +3,6 @@
 #include "headshare/base/error.h"
 #include "headshare/base/proc.h"
 #include "headshare/base/strings/format.h"
-#include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/report/statistics/wording.h"
 

@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/files/output_file.h"
 #include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/analysis_table.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -143,7 +144,8 @@ int run_analyze(const Words& words) {
   const HeadAnalysis analysis = analyze(options);
   // The text comes first, so that a page that cannot be written loses nothing.
   print_result(
-      options.json, [&] { return to_json(analysis).dump(2) + "\n"; }, [&] { print_styled(analysis_text(analysis)); });
+      options.json, [&] { return json_text(to_json(analysis), 2) + "\n"; },
+      [&] { print_styled(analysis_text(analysis)); });
   if (page) {
     page->write(analysis_page(analysis));
     print_status("wrote " + options.html);

@@ -1,7 +1,7 @@
 // headshare compare trains the same model once per attention scheme and seed, and makes one table of quality and cost:
 // on the user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
 #include "headshare/base/error.h"
-#include "headshare/base/strings/format.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/strings/shell_word.h"
 #include "headshare/cli/arguments/resumable.h"
 #include "headshare/cli/compare/command_line_host.h"
@@ -11,7 +11,6 @@
 #include "headshare/cli/tables/comparison_table.h"
 #include "headshare/cli/terminal/exit_codes.h"
 #include "headshare/cli/terminal/interrupt.h"
-#include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/compare/check_comparison.h"
@@ -21,8 +20,6 @@
 #include "headshare/host/model_input.h"
 #include "headshare/report/results/results_json.h"
 #include "headshare/report/statistics/results_file.h"
-#include "headshare/report/statistics/wording.h"
-#include "headshare/tasks/finetune/fine_tuning_options.h"
 #include "headshare/tasks/start_from.h"
 
 namespace headshare {
@@ -88,7 +85,7 @@ int compare(const CompareCommand& command, const Words& words) {
     return results.failed.empty() ? kOk : kFailure;
   } catch (const Planned& planned) {
     print_result(
-        command.json, [&] { return planned_json(planned).dump(2) + "\n"; },
+        command.json, [&] { return json_text(planned_json(planned), 2) + "\n"; },
         [&] { print(planned_text(planned, call.out)); });
     return kOk;
   }
@@ -127,7 +124,7 @@ int run_compare(const Words& words) {
   if (command.dry_run) {
     catch_interrupts();
     print_result(
-        command.json, [&] { return plan_json(command).dump(2) + "\n"; }, [&] { print(plan_text(command)); });
+        command.json, [&] { return json_text(plan_json(command), 2) + "\n"; }, [&] { print(plan_text(command)); });
     return kOk;
   }
   check_resume(command);

@@ -5,7 +5,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/files/placeholder.h"
-#include "headshare/base/json/json_input.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/terminal.h"

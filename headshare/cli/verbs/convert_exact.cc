@@ -5,6 +5,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/options/nearest.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/base/strings/number.h"
@@ -85,7 +86,7 @@ int convert_exact(const std::string& source, const std::string& out, const std::
   });
   const ModelSize before = measure(stored), after = measure(result.options);
   print_result(
-      json, [&] { return fold_json(report, before, after).dump(2) + "\n"; },
+      json, [&] { return json_text(fold_json(report, before, after), 2) + "\n"; },
       [&] { print_fold(stored.common().attention.scheme, target.scheme, report, before, after, out); });
   return kOk;
 }

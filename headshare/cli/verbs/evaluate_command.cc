@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -156,7 +157,7 @@ int run_evaluate(const Words& words) {
   line.reset();
   check_scores(scores, options.model_path);
   print_result(
-      options.json, [&] { return scores.object.dump(2) + "\n"; }, [&] { print(scores.text); });
+      options.json, [&] { return json_text(scores.object, 2) + "\n"; }, [&] { print(scores.text); });
   return kOk;
 }
 

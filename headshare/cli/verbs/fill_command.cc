@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/inputs/input_lines.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -10,7 +11,6 @@
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/host/runtime_options.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/models/size.h"
 
 namespace headshare {
 namespace {
@@ -103,7 +103,7 @@ void print_object(const std::string& text, const std::vector<std::vector<Filling
     }
     object["masks"].push_back(list);
   }
-  print_json(object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  print_json(json_text(object) + "\n");
 }
 
 void print_lists(const std::string& text, const std::vector<std::vector<Filling>>& all) {

@@ -7,6 +7,7 @@
 
 #include "headshare/base/files/directory_lock.h"
 #include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/arguments/resumable.h"
@@ -241,9 +242,9 @@ class FineTuningProgress : public FineTuneObserver {
 void print_results(const FineTuneCommand& command, const std::vector<TaskResult>& results,
                    const nlohmann::ordered_json& options) {
   const nlohmann::ordered_json object = results_object(command.model, results, options);
-  write_file(fs::path(command.out) / "results.json", object.dump(2) + "\n");
+  write_file(fs::path(command.out) / "results.json", json_text(object, 2) + "\n");
   print_result(
-      command.json, [&] { return object.dump(2) + "\n"; }, [&] { print(results_text(results)); });
+      command.json, [&] { return json_text(object, 2) + "\n"; }, [&] { print(results_text(results)); });
 }
 
 // OpenedJobs are what is fine-tuned on, and the checkpoint that all models begin with.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/memory.h"
 #include "headshare/cli/inputs/input_lines.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -104,7 +105,7 @@ void print_object(const std::string& prompt, const Generated& made, double secon
                                          {"tokens", made.tokens},
                                          {"stop_reason", reason_text(made.reason)},
                                          {"seconds", seconds}};
-  print_json(object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  print_json(json_text(object) + "\n");
   flush_output();
 }
 

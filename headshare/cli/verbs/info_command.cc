@@ -1,5 +1,6 @@
 // headshare info: what is in a model, what this machine supports, which kernel runs and why.
 #include "headshare/attention/idle_options.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/tables/kernel_report.h"
 #include "headshare/cli/terminal/terminal.h"
@@ -159,7 +160,7 @@ int run_info(const Words& words) {
       report["instruction_sets"] = to_json(instruction_sets());
       report["kernels"] = kernel_report(kernels);
     }
-    return report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+    return json_text(report, 2) + "\n";
   };
   print_result(options.json, object, [&] {
     const int width = terminal_width(Stream::kOut);

@@ -1,6 +1,7 @@
 // headshare predict labels new rows with a fine-tuned model, and images with a vision transformer.
 #include "headshare/base/files/output_file.h"
 #include "headshare/base/files/placeholder.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -62,7 +63,7 @@ std::string json_line(const Predictor& predictor, const Question& question, cons
   object["index"] = question.index;
   if (kind.form == AnswerForm::kNumber) {
     object["prediction"] = one.answer;
-    return object.dump() + "\n";
+    return json_text(object) + "\n";
   }
   object["prediction"] = predictor.answer_text(question, one.answer);
   object["probability"] = one.probabilities.at(static_cast<size_t>(one.answer));
@@ -71,7 +72,7 @@ std::string json_line(const Predictor& predictor, const Question& question, cons
   } else {
     object["probabilities"] = one.probabilities;
   }
-  return object.dump() + "\n";
+  return json_text(object) + "\n";
 }
 
 std::string answers_text(const Predictor& predictor, const QuestionSet& set, const std::vector<Prediction>& predictions,
@@ -145,7 +146,7 @@ std::string question_line(const SquadSet& set, const SquadAnswers& answers, size
   for (const AnswerCandidate& one : candidates) {
     object["candidates"].push_back({{"text", one.text}, {"score", one.score}});
   }
-  return object.dump() + "\n";
+  return json_text(object) + "\n";
 }
 
 Answered answer_questions(TunedEncoder model, const PredictOptions& options) {
@@ -189,7 +190,7 @@ void print_summary(const PredictOptions& options, const Answered& answered) {
   if (options.json) {
     nlohmann::ordered_json object = {{"rows", answered.count}, {"out", options.out}};
     for (const Score& score : answered.scores) object["scores"][score.name] = score.value;
-    print_json(object.dump(2) + "\n");
+    print_json(json_text(object, 2) + "\n");
     return;
   }
   print(join_text("rows    ", answered.count, "\n"));

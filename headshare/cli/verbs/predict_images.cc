@@ -1,5 +1,6 @@
 #include "headshare/cli/verbs/predict_images.h"
 
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -33,7 +34,7 @@ std::string json_line(const ImagePredictor& predictor, const ImagePrediction& on
                        {"prediction", classes.front()["label"]},
                        {"probability", classes.front()["probability"]},
                        {"classes", classes}};
-  return object.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ void write_files(const ReportOptions& options, const std::vector<Results>& all, 
 }
 
 // Returns one object; comparisons that cannot be one table give a list.
-std::string json_text(const std::vector<Results>& all) {
+std::string all_results_json(const std::vector<Results>& all) {
   if (all.size() == 1) return to_text(results_file(all.front()));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Results& results : all) list.push_back(results_file(results));
@@ -195,7 +195,7 @@ int run_report(const Words& words) {
   const fs::path page = page_path(options);
   const std::vector<Results> all = read_all(options.directories);
   write_files(options, all, page);
-  options.json ? print_json(json_text(all)) : print_styled(tables_text(all));
+  options.json ? print_json(all_results_json(all)) : print_styled(tables_text(all));
   return kOk;
 }
 

@@ -3,6 +3,7 @@
 
 #include "headshare/base/files/placeholder.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/options/nearest.h"
 #include "headshare/base/strings/format.h"
@@ -232,7 +233,8 @@ int run_score(const Words& words) {
     if (!score.note.empty()) notice(score.name + ": " + score.note);
   }
   print_result(
-      options.json, [&] { return to_object(options, result).dump(2) + "\n"; }, [&] { print_table(options, result); });
+      options.json, [&] { return json_text(to_object(options, result), 2) + "\n"; },
+      [&] { print_table(options, result); });
   return kOk;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -199,7 +200,7 @@ std::string object_text(const Scored& scored, const std::string& question, bool 
                  {"segments", scored.tables[0].segments()},
                  {"systems", Json::array()}};
   for (size_t s = 0; s < scored.systems.size(); ++s) object["systems"].push_back(system_object(scored, s, sentences));
-  return object.dump(2) + "\n";
+  return json_text(object, 2) + "\n";
 }
 
 void print_scores(const Scored& scored, bool sentences) {

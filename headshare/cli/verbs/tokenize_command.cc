@@ -5,6 +5,7 @@
 #include "headshare/base/files/output_file.h"
 #include "headshare/base/files/placeholder.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/options/nearest.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/inputs/reading_progress.h"
@@ -145,9 +146,7 @@ std::string file_content(const Tokenizer& tokenizer, const fs::path& path) {
 }
 
 // Writes any text as JSON; bytes that are not UTF-8 (parts of a character) become U+FFFD.
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text) { return json_text(nlohmann::json(text)); }
 
 // Prints "[a,b]" of what item(i) writes, in parts: a line may have millions of tokens.
 template <class Item>

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/cli/arguments/resumable.h"
@@ -280,11 +281,11 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
   if (const auto entropy = task.unigram_entropy()) object["unigram_entropy"] = *entropy;
   const int64_t peak = peak_device_bytes(task.model()->parameters().front().device());
   if (peak > 0) object["peak_device_bytes"] = peak;
-  write_file(fs::path(command.out) / "result.json", object.dump(2) + "\n");
+  write_file(fs::path(command.out) / "result.json", json_text(object, 2) + "\n");
   if (test) write_outputs(command.out, test->outputs);
   const std::string unit = task_family(command.task.task).unit();
   print_result(
-      command.json, [&] { return object.dump(2) + "\n"; },
+      command.json, [&] { return json_text(object, 2) + "\n"; },
       [&] { print(result_text(result, test, unit, command.out)); });
 }
 

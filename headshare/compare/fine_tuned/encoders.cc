@@ -10,7 +10,6 @@
 #include "headshare/models/checkpoint.h"
 #include "headshare/report/results/results_json.h"
 #include "headshare/report/statistics/variant_rows.h"
-#include "headshare/report/statistics/wording.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {

@@ -12,7 +12,6 @@
 #include "headshare/compare/measure.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/ops/device_memory.h"
-#include "headshare/report/results/results_json.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 #include "headshare/tasks/finetune/rate_search.h"
 

@@ -1,7 +1,6 @@
 // This method trains models from the beginning.
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/strings/format.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/cell_time.h"
 #include "headshare/compare/comparison.h"

@@ -2,6 +2,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/convert/ctranslate2/ct2_decoder.h"
 #include "headshare/convert/foreign/byte_spellings.h"
 #include "headshare/convert/foreign/rotary_slowdown.h"
@@ -36,7 +37,7 @@ nlohmann::json ct2_config(const ModelToWrite& model, const std::vector<std::stri
 void write_ct2_folder(const ModelToWrite& model, const std::string& form, const fs::path& directory) {
   const std::vector<std::string> tokens = byte_spellings(model, "CTranslate2", "<extra_id_", ">");
   write_ct2(directory / "model.bin", ct2_of(model, ct2_caches_one_head(model.options, form)));
-  write_file(directory / "config.json", ct2_config(model, tokens).dump(2) + "\n");
+  write_file(directory / "config.json", json_text(ct2_config(model, tokens), 2) + "\n");
   write_file(directory / "vocabulary.json", nlohmann::json(tokens).dump() + "\n");
 }
 

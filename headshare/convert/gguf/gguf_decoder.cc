@@ -8,7 +8,6 @@
 #include "headshare/base/error.h"
 #include "headshare/base/files/damaged_file.h"
 #include "headshare/base/json/json_input.h"
-#include "headshare/base/strings/format.h"
 #include "headshare/convert/foreign/rotary_slowdown.h"
 #include "headshare/convert/gguf/gguf_tokens.h"
 #include "headshare/convert/hf/families/gpt2_form.h"

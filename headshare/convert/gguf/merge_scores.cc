@@ -5,8 +5,8 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/convert/foreign/byte_spellings.h"
-#include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
 namespace {

@@ -1,6 +1,7 @@
 #include "headshare/convert/hf/format.h"
 
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/strings/format.h"
 #include "headshare/convert/foreign/both_sides.h"
 #include "headshare/convert/hf/model_types.h"
@@ -47,12 +48,12 @@ void write_directory(const ModelToWrite& model, const std::string& form, const f
   HS_CHECK(type != nullptr, why_no_type_holds(model.options, form));
   const HfContent content = type->content(model);
   write_tensors(directory / "model.safetensors", content.tensors, {{"format", "pt"}});
-  write_file(directory / "config.json", content.config.dump(2) + "\n");
+  write_file(directory / "config.json", json_text(content.config, 2) + "\n");
   if (!content.generation.is_null()) {
-    write_file(directory / "generation_config.json", content.generation.dump(2) + "\n");
+    write_file(directory / "generation_config.json", json_text(content.generation, 2) + "\n");
   }
   if (!content.preprocessor.is_null()) {
-    write_file(directory / "preprocessor_config.json", content.preprocessor.dump(2) + "\n");
+    write_file(directory / "preprocessor_config.json", json_text(content.preprocessor, 2) + "\n");
   }
   if (model.tokenizers.target != nullptr) write_hf_tokenizer(directory, model);
 }

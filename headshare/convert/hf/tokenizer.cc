@@ -1,6 +1,7 @@
 #include "headshare/convert/hf/tokenizer.h"
 
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/models/encoder_decoder_options.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 
@@ -65,7 +66,7 @@ void write_hf_tokenizer(const fs::path& directory, const ModelToWrite& model) {
       model.words.empty() ? hf_json(*model.tokenizers.target) : hf_json_from_words(model.words);
   check_end_of_sources(model, content);
   write_file(directory / "tokenizer.json", content.dump());
-  write_file(directory / "tokenizer_config.json", config_of(model).dump(2) + "\n");
+  write_file(directory / "tokenizer_config.json", json_text(config_of(model), 2) + "\n");
 }
 
 }  // namespace headshare

@@ -1,7 +1,5 @@
 #include "headshare/report/analysis/analysis_json.h"
 
-#include "headshare/report/analysis/analysis_wording.h"
-
 namespace headshare {
 namespace {
 

@@ -8,7 +8,6 @@
 #include "headshare/report/analysis/analysis_figures.h"
 #include "headshare/report/analysis/analysis_wording.h"
 #include "headshare/report/html/html_figures.h"
-#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {

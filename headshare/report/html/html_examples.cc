@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "headshare/base/error.h"
-#include "headshare/report/html/html_page.h"
 #include "headshare/report/html/html_table.h"
 #include "headshare/report/statistics/wording.h"
 

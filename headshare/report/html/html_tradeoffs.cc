@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/base/strings/format.h"
 #include "headshare/base/strings/visible.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/statistics/decision.h"

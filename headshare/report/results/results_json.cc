@@ -3,6 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/json/json_reader.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/base/strings/base64.h"
 #include "headshare/report/results/check_results.h"
 
@@ -150,7 +151,7 @@ nlohmann::ordered_json to_json(const Results& results) {
 
 std::string to_text(const nlohmann::ordered_json& object) {
   // Command lines and messages of the system need not be UTF-8.
-  return object.dump(1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(object, 1) + "\n";
 }
 
 Results results_from_json(const nlohmann::json& object, const std::string& where) {

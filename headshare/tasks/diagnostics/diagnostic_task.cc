@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/evaluation_mode.h"
 #include "headshare/tasks/prepare_model.h"
@@ -155,7 +156,7 @@ void DiagnosticTask::save(const std::string& directory) {
                                  {"difficulty", difficulty(options_)},
                                  {"model", to_json(stored_fields(options_.model))}};
   write_tensors(home / "model.safetensors", model_tensors(*model_), {{"format", "pt"}});
-  write_file(home / "config.json", config.dump(2) + "\n");
+  write_file(home / "config.json", json_text(config, 2) + "\n");
 }
 
 }  // namespace headshare

@@ -5,6 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/metrics/coverage.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/training_shape.h"
@@ -106,7 +107,7 @@ FineTunedModel judge_model(const FineTuneRun& run, const TrainOptions& options, 
       .best_epoch = static_cast<double>(result.best_step) / static_cast<double>(*options.evaluate_every),
       .seconds = result.seconds};
   model.parts = run.job.judge(task, home.path(), progress);
-  write_file(home.path() / kResultFile, headshare::to_json(model).dump(2) + "\n");
+  write_file(home.path() / kResultFile, json_text(headshare::to_json(model), 2) + "\n");
   return model;
 }
 

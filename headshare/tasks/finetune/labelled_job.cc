@@ -4,7 +4,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/strings/format.h"
 #include "headshare/data/benchmarks/submission.h"
 #include "headshare/models/size.h"
 #include "headshare/ops/device_memory.h"

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/data/hash.h"
 #include "headshare/tasks/finetune/jobs.h"
 
@@ -117,9 +118,9 @@ class SquadJob : public FineTuneJob {
         all[id].push_back({{"text", one.text}, {"score", one.score}});
       }
     }
-    write_file(directory / "validation.json", best.dump(1) + "\n");
-    write_file(directory / "validation-n-best.json", all.dump(1) + "\n");
-    if (predictions.null_odds) write_file(directory / "validation-null-odds.json", odds.dump(1) + "\n");
+    write_file(directory / "validation.json", json_text(best, 1) + "\n");
+    write_file(directory / "validation-n-best.json", json_text(all, 1) + "\n");
+    if (predictions.null_odds) write_file(directory / "validation-null-odds.json", json_text(odds, 1) + "\n");
   }
 
   FineTuneOptions options_;

@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/json/json_reader.h"
+#include "headshare/base/json/json_text.h"
 #include "headshare/tasks/finetune/job.h"
 
 namespace headshare {
@@ -36,7 +37,7 @@ void write_task_note(const fs::path& directory, const TaskNote& note) {
                                    {"pair_column", note.table.pair},
                                    {"label_column", note.table.label}};
   if (note.task == kSquadTask) object["squad"] = squad_values(note);
-  write_file(directory / kTaskNoteFile, object.dump(2) + "\n");
+  write_file(directory / kTaskNoteFile, json_text(object, 2) + "\n");
 }
 
 TaskNote read_task_note(const fs::path& directory) {

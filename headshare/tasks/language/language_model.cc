@@ -7,6 +7,7 @@
 #include "headshare/base/error.h"
 #include "headshare/data/text/train_on_text.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/tasks/draw_batches.h"
 #include "headshare/tasks/prepare_model.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -108,13 +109,7 @@ TokenData LanguageModelTask::scored(Part part) const {
 }
 
 int64_t LanguageModelTask::draw(int64_t micro_batches) {
-  drawn_.clear();
-  int64_t targets = 0;
-  for (int64_t i = 0; i < micro_batches; ++i) {
-    drawn_.push_back(batcher_.next());
-    targets += drawn_.back().scored;
-  }
-  return targets;
+  return draw_batches(micro_batches, &drawn_, [this] { return batcher_.next(); });
 }
 
 Tensor LanguageModelTask::loss_sum(int64_t index) {

@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/tasks/draw_batches.h"
 #include "headshare/tasks/prepare_model.h"
 
 namespace headshare {
@@ -86,13 +87,7 @@ WindowBatch MaskedLanguageModelTask::next_batch() {
 }
 
 int64_t MaskedLanguageModelTask::draw(int64_t micro_batches) {
-  drawn_.clear();
-  int64_t targets = 0;
-  for (int64_t i = 0; i < micro_batches; ++i) {
-    drawn_.push_back(next_batch());
-    targets += drawn_.back().scored;
-  }
-  return targets;
+  return draw_batches(micro_batches, &drawn_, [this] { return next_batch(); });
 }
 
 Tensor MaskedLanguageModelTask::loss_sum(int64_t index) {

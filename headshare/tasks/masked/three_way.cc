@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/tasks/draw_batches.h"
 #include "headshare/tasks/evaluation_mode.h"
 #include "headshare/tasks/masked/unseen_words.h"
 #include "headshare/tasks/prepare_model.h"
@@ -111,13 +112,7 @@ WindowBatch ThreeWayTask::next_batch() {
 }
 
 int64_t ThreeWayTask::draw(int64_t micro_batches) {
-  drawn_.clear();
-  int64_t targets = 0;
-  for (int64_t i = 0; i < micro_batches; ++i) {
-    drawn_.push_back(next_batch());
-    targets += drawn_.back().scored;
-  }
-  return targets;
+  return draw_batches(micro_batches, &drawn_, [this] { return next_batch(); });
 }
 
 Tensor ThreeWayTask::loss_sum(int64_t index) {

@@ -2,6 +2,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/tasks/draw_batches.h"
 #include "headshare/tasks/evaluation_mode.h"
 #include "headshare/tasks/prepare_model.h"
 #include "headshare/tasks/translation/evaluate_pairs.h"
@@ -23,13 +24,7 @@ TranslationTask::TranslationTask(const EncoderDecoderOptions& model, const Trans
 }
 
 int64_t TranslationTask::draw(int64_t micro_batches) {
-  drawn_.clear();
-  int64_t targets = 0;
-  for (int64_t i = 0; i < micro_batches; ++i) {
-    drawn_.push_back(batcher_.next());
-    targets += drawn_.back().scored;
-  }
-  return targets;
+  return draw_batches(micro_batches, &drawn_, [this] { return batcher_.next(); });
 }
 
 Tensor TranslationTask::loss_sum(int64_t index) {

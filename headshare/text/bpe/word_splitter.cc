@@ -7,7 +7,7 @@
 #include <string>
 
 #include "headshare/base/error.h"
-#include "headshare/text/unicode/utf8.h"
+#include "headshare/base/strings/valid_utf8.h"
 
 namespace headshare {
 namespace {

@@ -4,13 +4,13 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json/json_input.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/bpe/character_bpe_file.h"
 #include "headshare/text/hf/hf_borders.h"
 #include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/unicode/metaspace.h"
-#include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
 namespace {

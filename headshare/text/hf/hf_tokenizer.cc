@@ -228,7 +228,7 @@ json hf_json(const Tokenizer& tokenizer) {
   }
   const auto* wordpiece = dynamic_cast<const WordPieceTokenizer*>(&tokenizer);
   HS_CHECK(wordpiece != nullptr, "Hugging Face tokenizers have nothing like the tokenizer '", tokenizer.kind(),
-           "'; train one of kind 'bpe' or 'wordpiece'");
+           "'; train one of kind 'wordpiece', or, for a decoder, 'bpe'");
   return hf_json_from_wordpiece(wordpiece->definition());
 }
 

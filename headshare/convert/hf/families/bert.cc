@@ -1,7 +1,6 @@
 #include "headshare/convert/hf/families/bert.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json/json_input.h"
 #include "headshare/convert/hf/families/encoder_tensors.h"
 #include "headshare/convert/hf/written_config.h"
 

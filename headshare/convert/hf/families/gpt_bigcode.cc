@@ -3,7 +3,6 @@
 #include "headshare/base/error.h"
 #include "headshare/convert/hf/families/gpt2_form.h"
 #include "headshare/convert/hf/tensor_places.h"
-#include "headshare/convert/hf/written_config.h"
 
 namespace headshare {
 namespace {
