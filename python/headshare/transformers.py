@@ -29,10 +29,16 @@ __all__ = ["NAME", "attention", "mask"]
 
 NAME = "headshare"
 
+# The functions of transformers' windows: what they hide follows from the `local_size` that comes with them.
+_WINDOWS = ("sliding_window_overlay.", "sliding_window_bidirectional_overlay.")
+
 # transformers may ask an attention for these, which no kernel here does: the argument, and what it is for people.
 _REFUSED = {
     "position_bias": "biases of pairs of positions (T5)",
     "s_aux": "attention sinks (GPT-OSS)",
+    "sinks": "attention sinks",
+    "block_indices": "sparse attention by blocks (MiniMax-M3)",
+    "indices": "sparse attention by positions (DeepSeek-V3.2)",
     "softcap": "capped scores (Gemma 2)",
     "output_attentions": "weights of attention, which no kernel holds",
     "cache": "continuous batching",
@@ -49,39 +55,47 @@ def mask(
     attention_mask: Tensor | None = None,
     local_size: int | None = None,
     device: torch.device | str = "cpu",
+    allow_is_causal_skip: bool = True,
+    allow_is_bidirectional_skip: bool = True,
     **_,
 ) -> Tensor:
-    """Returns the keys that are no padding, bool [B, S]; [B, 0] where there is none. Never None: then `attention` knows
-    that nobody asked. Causality is the attention's own.
+    """Returns the keys that are no padding, bool: [B, 1, S] of a causal mask, [B, S] of an open one, with 0 for S where there
+    is no padding. Never None: then `attention` knows that nobody asked.
 
     Raises:
-        ValueError: for masks that are neither causal nor open, by name.
+        ValueError: for masks that are neither causal nor open, or that the model reads itself, by name.
     """
-    causal = _causality(mask_function)
+    causal = _causality(mask_function, windowed=local_size is not None)
+    compiling = torch.compiler.is_compiling()  # then no branch may depend on what a mask holds
     if causal is None:
-        _refuse("packed or custom masks")
+        untold = " (a compiled model without attention_mask cannot tell that nothing is packed: give one)"
+        _refuse(f"packed or custom masks{untold if compiling and attention_mask is None else ''}")
+    if not (allow_is_causal_skip or q_length == 1 if causal else allow_is_bidirectional_skip):
+        _refuse("masks that the model reads itself, as to join two of them")
     if local_size is not None and kv_length > local_size:
         _refuse(f"sliding windows: this one has {local_size} of {kv_length} keys")
     ends = q_offset + q_length  # a static cache has room behind the last query, which may not be seen
     if isinstance(q_offset, Tensor) or (causal and ends != kv_offset + kv_length):
         _refuse("static caches: leave cache_implementation out")
+    if attention_mask is not None and attention_mask.dim() == 3:
+        # This function made it: generate asks for a static cache, and then the model again.
+        attention_mask = attention_mask[:, 0] if attention_mask.shape[1] == 1 else _refuse("masks of one's own")
     if attention_mask is not None and attention_mask.shape[1] == 0:
-        attention_mask = None  # this function made it: generate asks for a static cache, and then the model again
+        attention_mask = None
     if attention_mask is not None:
         missing = kv_offset + kv_length - attention_mask.shape[1]
         if kv_offset > 0 and missing > 0:  # it may be cut already, and would be cut twice
             _refuse("static caches of a full sliding window with padding")
         padded = torch.nn.functional.pad(attention_mask, (0, max(missing, 0)))  # as sdpa: what is not said is hidden
         attention_mask = padded[:, kv_offset : kv_offset + kv_length].to(device=device, dtype=torch.bool)
-    compiling = torch.compiler.is_compiling()  # then no branch may depend on what the mask holds
     if attention_mask is None or (not compiling and attention_mask.all()):
-        return torch.zeros(batch_size, 0, dtype=torch.bool, device=device)
-    return attention_mask
+        attention_mask = torch.zeros(batch_size, 0, dtype=torch.bool, device=device)
+    return attention_mask.unsqueeze(1) if causal else attention_mask
 
 
-def _causality(function: Callable) -> bool | None:
-    """Tells whether a mask function of transformers is causal (True) or open (False), apart from a window; None for any
-    other."""
+def _causality(function: Callable, windowed: bool) -> bool | None:
+    """Tells whether a mask function of transformers is causal (True) or open (False), apart from the window that the mask is
+    asked for; None for any other."""
     if function is causal_mask_function:
         return True
     if function is bidirectional_mask_function:
@@ -89,9 +103,9 @@ def _causality(function: Callable) -> bool | None:
     name = getattr(function, "__qualname__", "")
     if name.startswith("and_masks.<locals>"):
         parts = [part for cell in function.__closure__ or () for part in cell.cell_contents]
-        windows = [part for part in parts if "sliding_window" in getattr(part, "__qualname__", "")]
-        rest = [_causality(part) for part in parts if part not in windows]
-        return rest[0] if windows and len(rest) == 1 else None
+        windows = [part for part in parts if getattr(part, "__qualname__", "").startswith(_WINDOWS)]
+        rest = [_causality(part, windowed) for part in parts if part not in windows]
+        return rest[0] if windowed and windows and len(rest) == 1 else None
     return None
 
 
@@ -111,7 +125,8 @@ def attention(
     sliding_window: int | None = None,
     **kwargs,
 ) -> tuple[Tensor, None]:
-    """Attends as transformers asks: query [B, H, T, D], key and value [B, Hk, S, D] -> ([B, T, H, D], no weights).
+    """Attends as transformers asks: query [B, H, T, D], key and value [B, Hk, S, D] -> ([B, T, H, D], no weights). A mask
+    says whether it is causal; without one the module does, or `is_causal`, as with sdpa.
 
     Raises:
         ValueError: for what this function does not do (sinks, soft caps, sliding windows, position biases), and where no mask was
@@ -125,7 +140,11 @@ def attention(
     length = key.shape[2]
     if sliding_window is not None and length > sliding_window:
         _refuse(f"sliding windows: this one has {sliding_window} of {length} keys")
-    causal = (getattr(module, "is_causal", True) if is_causal is None else is_causal) and query.shape[2] > 1
+    if attention_mask is not None:
+        is_causal = attention_mask.dim() == 3
+    elif is_causal is None:
+        is_causal = getattr(module, "is_causal", True)
+    causal = is_causal and query.shape[2] > 1
     return (
         ops.attention(
             query,
@@ -162,12 +181,13 @@ def _visible(module: torch.nn.Module, mask_made: Tensor | None, causal: bool, le
                 "would read padding without a word. Import headshare.transformers, which registers both"
             )
         return None  # a model without masks: ViT
-    if mask_made.dim() != 2 or mask_made.dtype != torch.bool or mask_made.shape[1] not in (0, length):
+    keys = mask_made[:, 0] if mask_made.dim() == 3 and mask_made.shape[1] == 1 else mask_made
+    if keys.dim() != 2 or keys.dtype != torch.bool or keys.shape[1] not in (0, length):
         raise ValueError(
             f"attention_mask {list(mask_made.shape)} is a mask of one's own, which only \"sdpa\" and \"eager\" take; padding "
             f"of {length} keys is bool [B, {length}]"
         )
-    return mask_made if mask_made.shape[1] else None
+    return keys if keys.shape[1] else None
 
 
 AttentionInterface.register(NAME, attention)

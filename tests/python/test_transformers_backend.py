@@ -6,6 +6,8 @@ import torch
 import headshare.transformers as backend
 
 transformers = pytest.importorskip("transformers")
+from transformers import masking_utils  # noqa: E402
+
 transformers.logging.set_verbosity_error()
 
 SMALL = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
@@ -77,6 +79,51 @@ def test_a_later_token_changes_nothing_before_it():
     assert not torch.equal(before[:, 12:], after[:, 12:])
 
 
+ENCODER_DECODER = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+                   "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "d_model": 32, "max_position_embeddings": 64}  # fmt: skip
+# Models whose attention modules say another thing about causality than the masks that they ask for.
+OTHERS = {
+    "SplinterModel": ("SplinterConfig", WIDE),  # an encoder whose modules say nothing
+    "PegasusXModel": ("PegasusXConfig", {**ENCODER_DECODER, "block_size": 4}),  # a decoder whose modules say that they are open
+    "BartModel": ("BartConfig", ENCODER_DECODER),
+}
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_mask_says_whether_it_is_causal(name, padded):
+    config, options = OTHERS[name]
+    ids, padding = sample()
+    padding = padding.flip(1) if padded else None
+    found = []
+    for implementation in ("eager", "headshare"):
+        torch.manual_seed(0)
+        model = getattr(transformers, name)(getattr(transformers, config)(**{**SMALL, **options})).eval()
+        model.set_attn_implementation(implementation)
+        more = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
+        found.append(model(ids, attention_mask=padding, **more).last_hidden_state)
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=2e-5)
+
+
+def test_masks_that_a_model_reads_itself_and_windows_without_a_size_are_refused():
+    options = {"batch_size": 1, "q_length": 8, "kv_length": 8}
+    causal, window = masking_utils.causal_mask_function, masking_utils.sliding_window_overlay(4)
+    with pytest.raises(ValueError, match="reads itself"):
+        backend.mask(**options, mask_function=causal, allow_is_causal_skip=False)
+    with pytest.raises(ValueError, match="packed or custom masks"):
+        backend.mask(**options, mask_function=masking_utils.and_masks(window, causal))
+    with pytest.raises(ValueError, match="this one has 4 of 8 keys"):
+        backend.mask(**options, mask_function=masking_utils.and_masks(window, causal), local_size=4)
+    wide = backend.mask(**options, mask_function=masking_utils.and_masks(window, causal), local_size=9)
+    assert wide.shape == (1, 1, 0)
+
+
+def test_a_compiled_model_without_a_mask_is_told_to_give_one():
+    compiled = torch.compile(made("LlamaForCausalLM").eval(), backend="aot_eager", fullgraph=True)
+    with pytest.raises(Exception, match="cannot tell that nothing is packed: give one"):
+        compiled(sample()[0], use_cache=False)
+
+
 def test_vision_models_have_no_mask():
     config = transformers.ViTConfig(**WIDE, image_size=32, patch_size=8)
     torch.manual_seed(0)
@@ -146,7 +193,7 @@ def test_what_no_kernel_does_is_refused_by_name():
     open_mask = torch.ones(3, 1, 20, 20, dtype=torch.bool)
     refused(r"\[3, 1, 20, 20\]", model, input_ids=ids, attention_mask=open_mask)
     query = torch.randn(1, 4, 5, 8)
-    for name in ("position_bias", "s_aux"):
+    for name in ("position_bias", "s_aux", "sinks", "block_indices", "indices"):
         with pytest.raises(ValueError, match=name):
             backend.attention(model, query, query, query, torch.zeros(1, 0, dtype=torch.bool), **{name: torch.ones(4)})
     for name in ("GPT2LMHeadModel", "LlamaForCausalLM", "BertForMaskedLM"):
