@@ -13,11 +13,7 @@ def _cast(x, dtype):
     return x.to(dtype) if x is not None and x.is_floating_point() and x.dtype != torch.float64 else x
 
 
-def _attention(args, dtype):
-    return [*(_cast(x, dtype) for x in args[:3]), *args[3:]]
-
-
-def _linear(args, dtype):
+def _first_three(args, dtype):
     return [*(_cast(x, dtype) for x in args[:3]), *args[3:]]
 
 
@@ -42,6 +38,6 @@ def _register(name, adapted):
         _library.impl(name, kernel, key, with_keyset=True)
 
 
-_register("attention_forward", _attention)
+_register("attention_forward", _first_three)
 _register("cross_entropy_forward", _cross_entropy)
-_register("linear", _linear)
+_register("linear", _first_three)

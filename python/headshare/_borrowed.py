@@ -7,7 +7,7 @@ A layer or model of headshare's C++ library is made around the tensors that each
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -36,7 +36,8 @@ class Group(nn.Module):
 class BorrowedModule(nn.Module):
     """A module with the parameters that C++ describes, in the order in which C++ takes them.
 
-    Parameters that the loss cannot depend on (a key bias that softmax cancels) never ask for a gradient. C++ holds the
+    Parameters that the loss cannot depend on (a key bias that softmax cancels) ask for no gradient, and this module's own
+    requires_grad_ leaves them so. C++ holds the
     parameters between calls, so that torch.__future__.set_swap_module_params_on_conversion does not work here.
     """
 

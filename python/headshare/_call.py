@@ -22,9 +22,12 @@ from ._program import ready_program
 INTERRUPTED = 130  # the program's exit status after Ctrl-C
 MESSAGE = re.compile(r"^(?:\x1b\[[0-9;]*[mK]|\r)*(error|note):(?:\x1b\[[0-9;]*m)* (.*?)\r?$", re.MULTILINE)
 ERROR = r"^(?:\x1b\[[0-9;]*[mK]|\r)*error:.*\n"
-# These options take several files, so that the program splits their text at commas. A string is the program's own
-# spelling of such a list; a pathlib.Path is one file.
-LISTS_OF_FILES = ("text", "validation-text", "test-text", "sample-text", "score-text")
+# These options, under all their names, take several files, so that the program splits their text at commas. A string is the
+# program's own spelling of such a list; a pathlib.Path is one file.
+LISTS_OF_FILES = frozenset(
+    "text train-text train-file validation-text validation-file valid-text dev-text eval-file test-text test-file sample-text "
+    "score-text gold reference".split()
+)
 WIDTH = 100  # of tables where there is no terminal, as in a notebook: the program's widest
 
 
@@ -86,14 +89,20 @@ def call(words: list[str], unsaid: str = "") -> Finished:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as found:
         environment["HEADSHARE_JSON_FD"] = str(found.fileno())
         stream = MessageStream(unsaid)
-        process = subprocess.Popen(
-            [program, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=stream.writing_end,
-            env=environment,
-            pass_fds=[found.fileno()],
-        )
+        try:
+            process = subprocess.Popen(
+                [program, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=stream.writing_end,
+                env=environment,
+                pass_fds=[found.fileno()],
+            )
+        except BaseException as error:
+            stream.close()
+            if isinstance(error, OSError):
+                raise Error(f"{program} cannot be started: {error.strerror}") from None
+            raise
         messages = finish(process, stream)
         out.seek(0)
         found.seek(0)
@@ -111,9 +120,9 @@ def call(words: list[str], unsaid: str = "") -> Finished:
 def finish(process: subprocess.Popen[bytes], stream: MessageStream) -> list[tuple[str, str]]:
     """Shows the messages until the process has ended, and returns them. Ctrl-C asks it to stop and waits until it has
     kept its work."""
-    stream.close_writing_end()
     while True:
         try:
+            stream.close_writing_end()
             stream.show()
             process.wait()
             return [(kind, sentence) for kind, sentence in MESSAGE.findall(stream.text)]
@@ -150,7 +159,13 @@ class MessageStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def close_writing_end(self) -> None:
-        os.close(self.writing_end)
+        if self.writing_end >= 0:
+            os.close(self.writing_end)
+            self.writing_end = -1
+
+    def close(self) -> None:
+        self.close_writing_end()
+        os.close(self.reading_end)
 
     def show(self) -> None:
         """Passes on what comes until the last writer has gone."""

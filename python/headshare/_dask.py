@@ -19,7 +19,6 @@ from ._program import ready_program
 LATER = 75  # the program's exit status where another process works on the cell, or its weights are not there yet
 LOOKS = 0.5  # seconds between two looks at whether the user asked to stop
 PAUSE = 1.0  # seconds until a cell is tried again that could not be worked on
-LOSSES = 3  # so often a cell may lose its worker
 
 
 class CellEnd(NamedTuple):
@@ -78,13 +77,18 @@ def run_cells(client: Any, plan: dict[str, Any], indices: list[int]) -> None:
     home = os.path.abspath(plan["directory"])
     stop = Event(f"stop headshare {plan['plan_id']}", client=client)
     stop.clear()
+    cells: dict[Any, int] = {}
+    running = as_completed(loop=client.loop)
 
-    def submit(index: int) -> Any:
-        return client.submit(run_cell, home, index, plan["plan_id"], stop.name, pure=False, retries=LOSSES)
+    def submit(index: int) -> None:
+        # Dask itself gives a cell whose worker is lost to another one (distributed.scheduler.allowed-failures).
+        future = client.submit(run_cell, home, index, plan["plan_id"], stop.name, pure=False)
+        cells[future] = index
+        running.add(future)
 
-    cells = {submit(index): index for index in indices}
-    running = as_completed(list(cells))
     try:
+        for index in indices:
+            submit(index)
         for future in running:
             index = cells.pop(future)
             end = future.result()
@@ -93,9 +97,7 @@ def run_cells(client: Any, plan: dict[str, Any], indices: list[int]) -> None:
                 raise Error(f"cell {index} was stopped from outside; go on with resume=True")
             if status == LATER:
                 time.sleep(PAUSE)
-                again = submit(index)
-                cells[again] = index
-                running.add(again)
+                submit(index)
             elif status > 0 and not end.noted:
                 raise Error(
                     f"worker {end.worker} cannot train cell {index} of {home}: "
@@ -105,7 +107,8 @@ def run_cells(client: Any, plan: dict[str, Any], indices: list[int]) -> None:
                 print(f"cell {index} of {plan['cells']} has {'finished' if status == 0 else 'failed'}", file=sys.stderr)
     except BaseException as reason:
         stop.set()
-        wait(list(cells))
+        with client.as_current():
+            wait(list(cells))
         if isinstance(reason, KeyboardInterrupt):
             raise KeyboardInterrupt("stopped; the cells have kept their work: the same `out` and resume=True go on") from None
         raise

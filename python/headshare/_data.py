@@ -77,19 +77,33 @@ def _write(values: Iterable[str], path: Optional[Path], suffix: str, line_of: Ca
     for index, value in enumerate(values):
         if not isinstance(value, str):
             raise Error(f"text {index} is {value!r} of type {type(value).__name__}; only strings can be written")
-        text.append(line_of(index, value) + "\n")
+        try:
+            text.append((line_of(index, value) + "\n").encode("utf-8"))
+        except UnicodeEncodeError as error:
+            raise Error(f"text {index} has half a surrogate pair at its character {error.start}, which UTF-8 cannot hold") from None
     if path is None:
         handle, name = tempfile.mkstemp(prefix="headshare-", suffix=suffix)
         os.close(handle)
         made = DataFile(pathlib.Path(name), len(text))
-        weakref.finalize(made, os.unlink, name)
-        mode = "w"
+        weakref.finalize(made, _remove, made.path, os.getpid())
+        mode = "wb"
     else:
         made = DataFile(pathlib.Path(path), len(text))
-        mode = "x"
+        mode = "xb"
     try:
-        with open(made.path, mode, encoding="utf-8", newline="\n") as file:
-            file.writelines(text)
+        file = open(made.path, mode)
     except FileExistsError:
         raise Error(f"{made.path} exists; remove it or choose another name") from None
+    try:
+        with file:
+            file.writelines(text)
+    except BaseException:
+        made.path.unlink(missing_ok=True)
+        raise
     return made
+
+
+def _remove(path: pathlib.Path, owner: int) -> None:
+    """Removes a temporary file, unless this is a process that its owner has forked."""
+    if os.getpid() == owner:
+        path.unlink(missing_ok=True)

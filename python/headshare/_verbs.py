@@ -11,6 +11,7 @@ from typing import Any, Optional, Sequence, Union
 from ._call import call, words_of
 from ._dask import run_cells
 from ._data import DataFile, Path
+from ._error import Error
 from ._result import Result
 
 Text = Union[Path, DataFile, Sequence[Union[Path, DataFile]]]
@@ -94,8 +95,11 @@ def compare(
         resume=resume,
         overwrite=overwrite,
     )
-    if client is None:
+    if client is None or options.get("dry_run"):
         return run("compare", **named, **options)
+    for name in ("workers", "devices"):
+        if options.get(name) is not None:
+            raise Error(f"{name} says where models are trained, and so does client; leave one of them out")
     return compare_with(client, out, {**named, **options})
 
 

@@ -140,7 +140,7 @@ class Model(BorrowedModule):
         try:
             self._model.held.save(os.fspath(directory), values, overwrite)
         except RuntimeError as error:
-            if not os.path.exists(directory):
+            if not any(sign in str(error) for sign in ("exists already", "is not overwritten", "is not replaced")):
                 raise
             raise FileExistsError(in_python(str(error).replace("add --overwrite", "give overwrite=True"))) from None
 
@@ -153,7 +153,8 @@ def _out_of_range(inputs: dict[str, Tensor], options: dict[str, Any]) -> str:
     """Says where ids lie and below what they must."""
 
     def where(name: str, one: Tensor) -> str:
-        end = options["segments"] if name == "segments" else options["vocabulary"]
+        sizes = {"segments": options.get("segments"), "source": options.get("source-vocabulary")}
+        end = sizes.get(name) or options["vocabulary"]  # a source vocabulary of 0 is the target's
         return f"{name} lie between {int(one.min())} and {int(one.max())}, and must be below {end}"
 
     places = [where(name, one) for name, one in inputs.items() if one.dtype == torch.int64]

@@ -240,7 +240,8 @@ def _same(a: Tensor, b: Tensor | None) -> bool:
 
 
 def _root(x: Tensor) -> Tensor:
-    return x if x._base is None else x._base
+    # A view that is a leaf was made without gradients, or of plain data: its gradient goes no further.
+    return x if x._base is None or x.is_leaf else x._base
 
 
 def _is_causal(mask: Tensor | None, is_causal: bool, queries: int, keys: int) -> bool:

@@ -31,7 +31,7 @@ def client(tested_build, tmp_path_factory):
     folder = tmp_path_factory.mktemp("dask")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(folder)
-    ) as cluster, distributed.Client(cluster) as made:
+    ) as cluster, distributed.Client(cluster, set_as_default=False) as made:
         yield made
 
 

@@ -14,7 +14,7 @@ import headshare
 import pytest
 from cli.browser import page  # noqa: F401  (a fixture)
 from conftest import ROOT, run_command
-from headshare import _call
+from headshare import _call, _error
 
 SIZES = {"layers": 1, "d_model": 32, "heads": 2, "context": 32, "tokenizer": "bytes", "steps": 5, "threads": 1}
 
@@ -55,6 +55,7 @@ def test_keywords_become_flags():
         "text": [pathlib.Path("a.txt"), "b,c.txt"],
         "sample_text": pathlib.Path("d\\,e.txt"),
         "score_text": "f.txt,g.txt",
+        "gold": pathlib.Path("j,k.txt"),
         "out": pathlib.Path("h,i"),
         "sweep": {"learning-rate": [1e-3, 3e-3]},
         "variants": {"rms": {"norm": "rms"}, "wide": {"scheme": "mqa", "heads": 8}},
@@ -62,9 +63,56 @@ def test_keywords_become_flags():
     }
     words = _call.words_of("train", (pathlib.Path("model"), "-odd"), options)
     assert words == ["train", "model", "./-odd", "--learning-rate=0.001", "--schemes=mha,sha", "--resume", "--no-tie",
-                     "--from=hf", "--text=a.txt,b\\,c.txt", "--sample-text=d\\\\\\,e.txt", "--score-text=f.txt,g.txt",
+                     "--from=hf", "--text=a.txt,b\\,c.txt", "--sample-text=d\\\\\\,e.txt", "--score-text=f.txt,g.txt", "--gold=j\\,k.txt",
                      "--out=h,i", "--sweep=learning-rate=0.001,0.003",
                      "--variants=rms:norm=rms,wide:scheme=mqa,heads=8", "--negative=-1"]  # fmt: skip
+
+
+def test_flags_in_messages_become_keywords():
+    assert _error.in_python("leave --key-width out") == "leave key_width out"
+    assert _error.in_python("fine-tune again without --no-keep-models") == "fine-tune again without keep_models=False"
+    assert _error.in_python("/data/my--run-2 exists; see `headshare cost --help`") == "/data/my--run-2 exists; see `headshare cost --help`"
+
+
+def test_a_program_that_cannot_start_leaves_nothing_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(_call, "ready_program", lambda: (str(tmp_path), {}))
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(headshare.Error, match=f"{tmp_path} cannot be started: Permission denied"):
+        headshare.cost()
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_a_comparison_has_one_place_for_its_models(book, tmp_path):
+    options = {**SIZES, "text": book, "schemes": ["mha"], "out": tmp_path / "out", "client": object()}
+    assert headshare.compare(**options, dry_run=True).json
+    with pytest.raises(headshare.Error, match="workers says where models are trained, and so does client"):
+        headshare.compare(**options, workers="local:2")
+
+
+# --- data in memory ----------------------------------------------------------------------------
+
+
+FORKED = """
+import os, sys, headshare
+made = headshare.lines(["a"])
+if os.fork() == 0:
+    sys.exit(0)
+os.wait()
+print(made.path.read_text(), made.path)
+"""
+
+
+def test_a_forked_process_leaves_the_file_to_its_owner():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run([sys.executable, "-c", FORKED], env=environment, capture_output=True, text=True, check=True)
+    text, _, path = done.stdout.partition("\n")
+    assert text == "a" and not os.path.exists(path.strip())
+
+
+def test_text_that_is_not_written_leaves_no_file(tmp_path):
+    with pytest.raises(headshare.Error, match="text 1 has half a surrogate pair at its character 1"):
+        headshare.lines(["a", "b\ud800"], tmp_path / "t.txt")
+    assert not list(tmp_path.iterdir())
 
 
 # --- what the functions return -----------------------------------------------------------------

@@ -410,6 +410,9 @@ def test_a_detached_memory_gets_no_gradient():
     torch.testing.assert_close(got, wanted)
     (itself,) = torch.autograd.grad(layer(x, x[:], x.view(x.shape))[0].square().sum(), x)
     torch.testing.assert_close(itself, torch.autograd.grad(layer(x)[0].square().sum(), x)[0])
+    with torch.no_grad():
+        view = x[:]
+    torch.testing.assert_close(torch.autograd.grad(layer(x, view, view)[0].square().sum(), x)[0], wanted)
     with pytest.raises(ValueError, match="one memory"):
         layer(x, x, detached)
     with torch.no_grad():
