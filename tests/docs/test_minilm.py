@@ -121,6 +121,19 @@ def measured(tmp_path, monkeypatch):
     return results, write
 
 
+def test_figures_of_another_machine_are_taken_up(study, measured, tmp_path, monkeypatch):
+    results, _ = measured
+    monkeypatch.setattr(study, "OUT", tmp_path / "minilm.json")
+    study.HOME.mkdir()
+    (study.HOME / "mrpc-seed1-source.json").write_text('{"score": 1}')  # measured here: stays
+    study.take_up()
+    names = {path.stem for path in study.HOME.glob("*.json")}
+    assert {"mrpc-rates", "rte-seed2-192-sample", "mrpc-seed0-192-budget", "mrpc-seed0-mhe_add-sample"} < names <= study.units().keys()
+    assert len(names) == 1 + 7 + len(results["converted"])  # the sources are seven
+    assert study.kept("mrpc-seed1-source") == {"score": 1}
+    assert study.kept("cola-seed0-source") == {**results["sources"][-1], "processor": "One"}
+
+
 def rows_of(text):
     lines = [line for line in text.splitlines() if line.startswith("|")]
     names, *rows = [[field.strip() for field in line.strip("|").split("|")] for line in lines if "---" not in line]
