@@ -81,3 +81,28 @@ def write(path, results):
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(results, indent=1) + "\n")
     partial.rename(path)
+
+
+def work_through(doc, todo, file_of, begin, publish, after_each=True):
+    """Runs a study as the command line says, whose flags its `doc` describes. `todo` has what measures each unit, by its
+    name: what that returns becomes file_of(name), and a unit that has its file is not measured again. publish() writes the
+    results anew after each unit, or once after all."""
+    if sys.argv[1:] == ["--list"]:
+        for name in todo:
+            print(f"{name:{max(map(len, todo))}} {'done' if file_of(name).exists() else 'left'}")
+        return
+    if sys.argv[1:] == ["--results"]:
+        publish()
+        return
+    if sys.argv[1:]:
+        sys.exit(doc)
+    begin()
+    for number, (name, measure) in enumerate(todo.items(), 1):
+        if file_of(name).exists():
+            continue
+        print(f"{number}/{len(todo)} {name}", file=sys.stderr, flush=True)
+        write(file_of(name), measure())
+        if after_each:
+            publish()
+    if not after_each:
+        publish()
