@@ -28,6 +28,10 @@ LISTS_OF_FILES = frozenset(
     "text train-text train-file validation-text validation-file valid-text dev-text eval-file test-text test-file sample-text "
     "score-text gold reference".split()
 )
+# With some verbs these mean another thing: one file of `finetune`, several images of `analyze`.
+ONE_FILE = {"finetune": {"train-file", "validation-file", "test-file"}}
+MORE_LISTS = {"analyze": {"images"}}
+LISTS_OF_SETTINGS = ("variants", "sweep")  # a comma in one of these items begins the next setting
 WIDTH = 100  # of tables where there is no terminal, as in a notebook: the program's widest
 
 
@@ -47,18 +51,21 @@ def words_of(verb: str, positionals: tuple[Any, ...], options: Mapping[str, Any]
         word = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
         words.append("./" + word if word.startswith("-") else word)
     for name, value in options.items():
-        words += flag(name, value)
+        words += flag(verb, name, value)
     return words
 
 
-def flag(name: str, value: Any) -> list[str]:
+def flag(verb: str, name: str, value: Any) -> list[str]:
     """Returns the words for an option: none for None, --[no-]name for a switch, else --name=value."""
     spelled = name.rstrip("_").replace("_", "-")  # from_ stands for from, a word of Python's own
     if value is None:
         return []
     if isinstance(value, bool):
         return [f"--{spelled}" if value else f"--no-{spelled}"]
-    if spelled in LISTS_OF_FILES and isinstance(value, os.PathLike):
+    if spelled in LISTS_OF_SETTINGS and not isinstance(value, (str, Mapping)):
+        value = ",".join(map(text_of, value))
+    lists = (LISTS_OF_FILES | MORE_LISTS.get(verb, set())) - ONE_FILE.get(verb, set())
+    if spelled in lists and isinstance(value, os.PathLike):
         value = [value]
     return [f"--{spelled}={text_of(value)}"]
 
@@ -159,9 +166,9 @@ class MessageStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def close_writing_end(self) -> None:
-        if self.writing_end >= 0:
-            os.close(self.writing_end)
-            self.writing_end = -1
+        end, self.writing_end = self.writing_end, -1  # first: an interrupt must not have it closed twice
+        if end >= 0:
+            os.close(end)
 
     def close(self) -> None:
         self.close_writing_end()

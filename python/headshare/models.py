@@ -140,7 +140,7 @@ class Model(BorrowedModule):
         try:
             self._model.held.save(os.fspath(directory), values, overwrite)
         except RuntimeError as error:
-            if not any(sign in str(error) for sign in ("exists already", "is not overwritten", "is not replaced")):
+            if not os.path.exists(directory) or str(error).startswith("cannot "):  # a full disk, a folder that is read-only
                 raise
             raise FileExistsError(in_python(str(error).replace("add --overwrite", "give overwrite=True"))) from None
 

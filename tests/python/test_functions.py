@@ -68,8 +68,17 @@ def test_keywords_become_flags():
                      "--variants=rms:norm=rms,wide:scheme=mqa,heads=8", "--negative=-1"]  # fmt: skip
 
 
+def test_lists_of_settings_are_joined_as_they_are():
+    words = _call.words_of("compare", (), {"variants": ["wide:scheme=mqa,heads=8", {"rms": {"norm": "rms"}}], "sweep": ["heads=4,8"]})
+    assert words == ["compare", "--variants=wide:scheme=mqa,heads=8,rms:norm=rms", "--sweep=heads=4,8"]
+    assert _call.words_of("finetune", (), {"train_file": pathlib.Path("a,b")}) == ["finetune", "--train-file=a,b"]
+    assert _call.words_of("analyze", (), {"images": pathlib.Path("a,b")}) == ["analyze", "--images=a\\,b"]
+    assert _call.words_of("train", (), {"images": pathlib.Path("a,b")}) == ["train", "--images=a,b"]
+
+
 def test_flags_in_messages_become_keywords():
     assert _error.in_python("leave --key-width out") == "leave key_width out"
+    assert _error.in_python("--no-punctuation is for ter") == "no_punctuation is for ter"
     assert _error.in_python("fine-tune again without --no-keep-models") == "fine-tune again without keep_models=False"
     assert _error.in_python("/data/my--run-2 exists; see `headshare cost --help`") == "/data/my--run-2 exists; see `headshare cost --help`"
 
@@ -112,6 +121,8 @@ def test_a_forked_process_leaves_the_file_to_its_owner():
 def test_text_that_is_not_written_leaves_no_file(tmp_path):
     with pytest.raises(headshare.Error, match="text 1 has half a surrogate pair at its character 1"):
         headshare.lines(["a", "b\ud800"], tmp_path / "t.txt")
+    with pytest.raises(headshare.Error, match="text 0 has half a surrogate pair at its character 1"):
+        headshare.documents(["b\ud800"], tmp_path / "t.jsonl")
     assert not list(tmp_path.iterdir())
 
 

@@ -45,7 +45,7 @@ class Decoding {
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      stopped_by_ = std::current_exception();
+      if (!stopped_by_) stopped_by_ = std::current_exception();
       next_ = files_.size();
     }
   }
