@@ -88,8 +88,9 @@ def work_through(doc, todo, file_of, begin, publish, after_each=True):
     name: what that returns becomes file_of(name), and a unit that has its file is not measured again. publish() writes the
     results anew after each unit, or once after all."""
     if sys.argv[1:] == ["--list"]:
+        width = max(map(len, todo))
         for name in todo:
-            print(f"{name:{max(map(len, todo))}} {'done' if file_of(name).exists() else 'left'}")
+            print(f"{name:{width}} {'done' if file_of(name).exists() else 'left'}")
         return
     if sys.argv[1:] == ["--results"]:
         publish()

@@ -78,10 +78,10 @@ def _write(values: Iterable[str], path: Optional[Path], suffix: str, line_of: Ca
         if not isinstance(value, str):
             raise Error(f"text {index} is {value!r} of type {type(value).__name__}; only strings can be written")
         try:
-            value.encode("utf-8")
             text.append((line_of(index, value) + "\n").encode("utf-8"))
-        except UnicodeEncodeError as error:
-            raise Error(f"text {index} has half a surrogate pair at its character {error.start}, which UTF-8 cannot hold") from None
+        except UnicodeEncodeError:
+            place = next(at for at, character in enumerate(value) if "\ud800" <= character <= "\udfff")
+            raise Error(f"text {index} has half a surrogate pair at its character {place}, which UTF-8 cannot hold") from None
     if path is None:
         handle, name = tempfile.mkstemp(prefix="headshare-", suffix=suffix)
         os.close(handle)

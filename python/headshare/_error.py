@@ -9,6 +9,7 @@ class Error(RuntimeError):
     """What headshare refuses or cannot do, in one sentence that names the numbers and the way out."""
 
 
+# Two names begin with no- themselves.
 FLAG = re.compile(r"(?<![\w/.-])--((?!no-punctuation|no-repeat-ngram)no-)?([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
 
 

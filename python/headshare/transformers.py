@@ -70,7 +70,8 @@ def mask(
     if causal is None:
         untold = " (a compiled model without attention_mask cannot tell that nothing is packed: give one)"
         _refuse(f"packed or custom masks{untold if compiling and attention_mask is None else ''}")
-    if not (allow_is_causal_skip or q_length == 1 if causal else allow_is_bidirectional_skip):
+    is_read_itself = not allow_is_causal_skip and q_length > 1 if causal else not allow_is_bidirectional_skip
+    if is_read_itself:
         _refuse("masks that the model reads itself, as to join two of them")
     if local_size is not None and kv_length > local_size:
         _refuse(f"sliding windows: this one has {local_size} of {kv_length} keys")
@@ -78,8 +79,9 @@ def mask(
     if isinstance(q_offset, Tensor) or (causal and ends != kv_offset + kv_length):
         _refuse("static caches: leave cache_implementation out")
     if attention_mask is not None and attention_mask.dim() == 3:
-        # This function made it: generate asks for a static cache, and then the model again.
-        attention_mask = attention_mask[:, 0] if attention_mask.shape[1] == 1 else _refuse("masks of one's own")
+        if attention_mask.shape[1] != 1:
+            _refuse("masks of one's own")
+        attention_mask = attention_mask[:, 0]  # this function made it: generate asks for a static cache, and then the model again
     if attention_mask is not None and attention_mask.shape[1] == 0:
         attention_mask = None
     if attention_mask is not None:
