@@ -334,6 +334,18 @@ TEST_F(CellWorkerTest, AnotherProgramOrOtherDataAreRefusedBeforeAnythingIsTraine
   EXPECT_EQ(run(call()).kind, Kind::kDone);
 }
 
+// JSON holds UTF-8 alone: another name would lead `cell` into another directory.
+TEST_F(CellWorkerTest, APlanIsNotWrittenInADirectoryThatItCannotName) {
+  const fs::path before = fs::current_path();
+  const fs::path odd = home_ / "caf\xE9";
+  fs::create_directory(odd);
+  fs::current_path(odd);
+  const std::string error = error_message([&] { plan(home_ / "new"); });
+  fs::current_path(before);
+  EXPECT_THAT(error, HasSubstr("is not UTF-8, and "));
+  EXPECT_FALSE(fs::exists(home_ / "new"));
+}
+
 TEST_F(CellWorkerTest, LeasesOfAComparisonThatWasOverwrittenAreNobodys) {
   const PlanFile first = plan(home_.path());
   const auto held = HeldLease::claim(

@@ -7,6 +7,7 @@
 #include "headshare/base/json/json_input.h"
 #include "headshare/base/json/json_reader.h"
 #include "headshare/base/json/json_text.h"
+#include "headshare/base/strings/valid_utf8.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/host/machine.h"
 #include "headshare/host/new_id.h"
@@ -77,9 +78,12 @@ fs::path plan_folder(const fs::path& home) { return home / kPlanFolder; }
 
 PlanFile write_plan(const fs::path& home, const std::vector<CellPlan>& plans, const RuntimeOptions& runtime,
                     bool goes_on) {
+  const std::string here = fs::current_path().string();
+  HS_CHECK(valid_utf8_prefix(here) == here.size(), "the name of the current directory, ", here, ", is not UTF-8, and ",
+           (plan_folder(home) / kPlanFile).string(), " cannot hold it; start the comparison in another directory");
   PlanFile plan{.id = goes_on ? earlier_id(home) : new_id(),
                 .program = this_program(),
-                .directory = fs::current_path(),
+                .directory = here,
                 .runtime = runtime,
                 .cells = {}};
   make_directories(plan_folder(home));

@@ -112,6 +112,20 @@ TEST_F(ResolvedFileTest, IsReadOnce) {
   EXPECT_EQ(options.learning_rate, 0.01);
 }
 
+// Some words mean something else in YAML.
+TEST_F(ResolvedFileTest, AnyTextIsReadBack) {
+  for (const std::string text :
+       {"null", "Null", "NULL", "~", "true", "no", "1e3", "- a", "a: b", "a #b", " ", "nullable"}) {
+    std::string value = text;
+    const OptionGroups written = {option_group("Data", {field("name", &value, "a name")})};
+    write_settings(resolved(), "train", written);
+    value.clear();
+    OptionGroups again = {option_group("Data", {field("name", &value, "a name")})};
+    SettingsFile(resolved()).set(again);
+    EXPECT_EQ(value, text);
+  }
+}
+
 TEST_F(ResolvedFileTest, ATitleAloneMakesNoFileOfAVerb) {
   for (const char* text : {"# headshare train\nsteps: 3\n", "# headshare train --config resolved.yaml\nsteps: 3\n"}) {
     write_file(resolved(), text);

@@ -83,6 +83,7 @@ bool is_plain(const std::string& text) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
   };
+  if (text == "null" || text == "Null" || text == "NULL") return false;  // YAML's words for no value
   return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0 &&
          std::all_of(text.begin(), text.end(), plain);
 }

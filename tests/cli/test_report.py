@@ -149,6 +149,21 @@ def test_benchmarks_stand_side_by_side(run, tmp_path):
     assert "best of a benchmark" not in run("report", runs[0], "--out", tmp_path / "one").stdout
 
 
+def test_a_sweep_needs_a_trained_variant(run, tmp_path):
+    what = cases.sweep()
+    what["cells"] = [one for one in what["cells"] if one["variant"] == "el_lossless"]
+    assert {one["setting"] for one in what["cells"]} and all("weights_of" in one for one in what["cells"])
+    directory = cases.save(tmp_path / "run", what)
+    run("report", directory)
+    assert "lowest validation loss" not in (directory / "report.html").read_text()
+
+
+def test_an_option_of_the_wrong_type_is_no_table(run, tmp_path):
+    what = cases.results(cases.grid(["mha", "sha"]))
+    what["variants"][1]["options"]["token-embedding"] = 5
+    run("report", cases.save(tmp_path / "run", what))
+
+
 def test_an_unfinished_run_is_marked(run, tmp_path):
     directory = cases.save(tmp_path / "run", cases.results(cases.grid(["mha"], seeds=[0]), missing=[("sha", "", 0)]))
     assert "Partial: 1 of 2 models finished" in run("report", directory).stdout

@@ -27,10 +27,17 @@ std::vector<std::string> gguf_losses(const ModelOptions& options, const std::str
   return losses;
 }
 
-OutputKind gguf_directories() {
-  return {.files = {kGgufName},
-          .check_is_one = [](const fs::path& path) { read_gguf(path / kGgufName).value(kGgufMark); }};
+void check_is_ours(const fs::path& directory) {
+  const fs::path path = directory / kGgufName;
+  try {
+    read_gguf(path).value(kGgufMark);
+  } catch (const Error&) {  // files of others hold types that are not read here
+    throw Error(
+        join_text(path.string(), " was not written by headshare, so it is not overwritten; choose another name"));
+  }
 }
+
+OutputKind gguf_directories() { return {.files = {kGgufName}, .check_is_one = check_is_ours}; }
 
 }  // namespace
 

@@ -5,6 +5,9 @@
 #include <chrono>
 
 #include "headshare/base/testing.h"
+#include "headshare/convert/gguf/format.h"
+#include "headshare/convert/gguf/gguf_file.h"
+#include "headshare/convert/gguf/gguf_tokens.h"
 #include "headshare/convert/hf/format.h"
 #include "headshare/convert/hf/written_config.h"
 #include "headshare/models/checkpoint.h"
@@ -84,6 +87,21 @@ TEST_F(OutputTest, OverwritesHuggingFaceDirectoriesOfItsOwnOnly) {
   EXPECT_EQ(write_foreign("{}"), "no error");
   write_file(out() / "pytorch_model.bin", "");
   EXPECT_THAT(write_foreign("{}"), HasSubstr("holds more than a model, 'pytorch_model.bin'"));
+}
+
+TEST_F(OutputTest, OverwritesGgufFilesOfItsOwnOnly) {
+  const auto write_gguf_with = [&](const std::string& key, const GgufValue& value) {
+    return error_message([&] {
+      OutputDirectory(out(), Overwrite::kYes, gguf_format().output, {}).write([&](const fs::path& to) {
+        write_gguf(to / "model.gguf", {.values = {{key, value}}});
+      });
+    });
+  };
+  EXPECT_EQ(write_gguf_with(kGgufMark, std::string("1")), "no error");
+  EXPECT_EQ(write_gguf_with("general.name", std::string("theirs")), "no error");
+  EXPECT_THAT(write_gguf_with(kGgufMark, std::string("1")), HasSubstr("model.gguf was not written by headshare"));
+  write_file(out() / "model.gguf", "no GGUF file");
+  EXPECT_THAT(write_gguf_with(kGgufMark, std::string("1")), HasSubstr("model.gguf was not written by headshare"));
 }
 
 TEST_F(OutputTest, AFailureLeavesNothingBehind) {

@@ -143,6 +143,9 @@ Encoder to_shared(const Encoder& source, const SharedHeadsOptions& options, cons
 EncoderDecoder to_shared(const EncoderDecoder& source, const SharedHeadsOptions& options,
                          const ConversionObserver& observer, SharedHeadsReport* report) {
   const at::NoGradGuard no_grad;
+  HS_CHECK(!options.sizes.mean && !options.sizes.max_error,
+           "an encoder-decoder has one size for all layers: give it with the scheme (--to mla:WIDTH) instead of "
+           "--mean-latent-width or --max-error");
   HS_DCHECK(!options.sample.defined());
   return SharedHeadsConversion<EncoderDecoder>(source, options, observer).run(report);
 }

@@ -390,6 +390,15 @@ TEST(SharedHeadsModel, WhatCannotBeIsRefused) {
   says("only where these are as wide as values", "mha", PositionKind::kRotary, SharedScheme{"mqa"}, narrow);
 }
 
+TEST(SharedHeadsModel, AnEncoderDecoderHasOneSizeForAllLayers) {
+  const EncoderDecoder source = random_translator("mha", "mha", PositionKind::kLearned);
+  for (const SizeChoice& sizes : {SizeChoice{.mean = 4}, SizeChoice{.max_error = 0.1}}) {
+    SharedHeadsReport report;
+    const SharedHeadsOptions options{.to = {.scheme = "mla"}, .sizes = sizes};
+    EXPECT_THAT(error_message([&] { to_shared(source, options, nullptr, &report); }), HasSubstr("(--to mla:WIDTH)"));
+  }
+}
+
 // A scheme whose heads share in a way that trained ones are not made to, added ones too.
 TEST(SharedHeadsModel, SchemesWithoutAConversionAreRefused) {
   SchemeRecord twin = scheme_record("mha");

@@ -57,6 +57,7 @@ struct Axes {
 std::vector<double> losses_of(const ReportView& view) {
   std::vector<double> losses;
   for (const VariantRow& row : view.rows) {
+    if (!row.finished() || !row.trained()) continue;
     for (const SettingRow& setting : row.settings) {
       if (!setting.seeds.empty()) losses.push_back(setting.validation_loss.mean);
     }

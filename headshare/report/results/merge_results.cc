@@ -99,7 +99,10 @@ bool same_variants(const Results& a, const Results& b) {
 
 // Tells whether the user named none, so that they were chosen among what the run compared.
 bool has_default_references(const Results& results) {
-  return results.options.value("reference", "none") == "" && results.options.value("peop-reference", "none") == "";
+  const auto is_empty = [&](const char* option) {
+    return results.options.contains(option) && results.options.at(option) == "";
+  };
+  return is_empty("reference") && is_empty("peop-reference");
 }
 
 bool same_references(const Results& a, const Results& b) {
@@ -117,7 +120,7 @@ nlohmann::ordered_json lasting(const Cell& cell) {
   nlohmann::ordered_json object = to_json(cell);
   for (const char* name :
        {"training_seconds", "training_tokens_per_second", "decoding_tokens_per_second", "outputs_per_second", "waited",
-        "attention_memory_bytes", "peak_memory_bytes", "peak_device_bytes", "model", "options"}) {
+        "attention_memory_bytes", "peak_memory_bytes", "peak_device_bytes", "machine", "model", "options"}) {
     object.erase(name);
   }
   for (auto& point : object["curve"]) point.erase("seconds");
@@ -187,10 +190,20 @@ void merge_references(const References& more, References* references) {
   if (more.peop == "sha") references->peop = more.peop;
 }
 
+// Data that one comparison looked at several times stay so: the intervals allow for the looks of the one that looked
+// most often, whose margin was asked about.
+void keep_looks(const Results& more, Results* results, nlohmann::json* common) {
+  const Results& asked = results->looks.size() < more.looks.size() ? more : *results;
+  if (asked.looks.empty()) return;
+  if (asked.options.contains("until-decided")) (*common)["until-decided"] = asked.options.at("until-decided");
+  results->looks = asked.looks;
+}
+
 void merge_into(NamedResults* into, NamedResults more) {
   Results& results = into->results;
   merge_references(more.results.references, &results.references);
-  const nlohmann::json common = common_options(results, more.results);
+  nlohmann::json common = common_options(results, more.results);
+  keep_looks(more.results, &results, &common);
   for (Results* one : {&results, &more.results}) move_options_to_cells(one, common);
   for (const Variant& one : more.results.variants) {
     if (std::find(results.variants.begin(), results.variants.end(), one) == results.variants.end()) {

@@ -145,12 +145,36 @@ TEST(MergeTest, TheSameCellCountsOnce) {
   b.cells[0].peak_memory_bytes = 1;
   b.cells[0].model = "elsewhere";
   b.cells[0].curve[1].seconds = 50;
+  b.cells[0].machine = CellMachine{.host = "elsewhere"};
   EXPECT_EQ(names(merge_results({{"a", a}, {"b", b}})[0].results), names(a));
   b.cells[0].test_loss = std::nextafter(2.0, 3.0);
   EXPECT_EQ(error_message([&] {
               merge_results({{"run/a", a}, {"run/b", b}});
             }),
             "mha seed 0 differs between run/a and run/b: they cannot be one table; report them one by one");
+}
+
+// Whatever comes first: a correction that depended on the order would decide what is significant.
+TEST(MergeTest, LooksAndTheirMarginStay) {
+  Results once = loss_results({loss_cell("mha", 0, 2.0)});
+  Results often = loss_results({loss_cell("mqa", 0, 2.1)});
+  once.options["until-decided"] = 0;
+  often.options["until-decided"] = 0.05;
+  often.looks = {3, 4, 5};
+  for (const auto& runs : {std::vector<NamedResults>{{"a", once}, {"b", often}}, {{"b", often}, {"a", once}}}) {
+    const std::vector<NamedResults> merged = merge_results(runs);
+    ASSERT_EQ(merged.size(), 1u);
+    EXPECT_THAT(merged[0].results.looks, ElementsAre(3, 4, 5));
+    EXPECT_EQ(merged[0].results.options.at("until-decided"), 0.05);
+  }
+}
+
+TEST(MergeTest, OptionsOfTheWrongTypeAreNotTheSame) {
+  Results a = loss_results({loss_cell("mha", 0, 2.0)});
+  Results b = loss_results({loss_cell("mha", 1, 2.1)});
+  b.references.quality = "mqa";
+  a.options["reference"] = b.options["reference"] = 5;
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
 }
 
 TEST(MergeTest, FinishedWinsOverFailedAndMissing) {

@@ -35,7 +35,8 @@ std::string table_twin(const Results& results, const Variant& variant) {
   };
   for (const std::string& name : variant_names(results)) {
     const Variant other = variant_of(results, name);
-    if (other.options.value(kKind, "") == "table" && rest(other) == rest(variant)) return name;
+    const auto kind = other.options.find(kKind);
+    if (kind != other.options.end() && *kind == "table" && rest(other) == rest(variant)) return name;
   }
   return "";
 }

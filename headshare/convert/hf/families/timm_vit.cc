@@ -101,6 +101,25 @@ std::vector<double> pixel_numbers(const nlohmann::json& from, const char* key, c
   return numbers;
 }
 
+// Says where images were cut or resized in another way than headshare's.
+void note_resizing(const nlohmann::json& trained, const std::string& where, const VisionOptions& options,
+                   std::vector<std::string>* notes) {
+  const nlohmann::json share = trained.value("crop_pct", nlohmann::json());
+  if (share.is_number() && share.get<double>() != 1) {
+    notes->push_back(join_text(where, ": crop_pct is ", share.get<double>(),
+                               ": timm cuts that share out of the middle of an image; headshare resizes the shorter "
+                               "side to ",
+                               options.image_size));
+  }
+  const auto note_other_than = [&](const char* ours, const char* key, const char* does) {
+    const nlohmann::json value = trained.value(key, nlohmann::json());
+    if (!value.is_string() || value == ours) return;
+    notes->push_back(join_text(where, ": ", key, " is ", brief_text(value.get<std::string>()), "; headshare ", does));
+  };
+  note_other_than("bilinear", "interpolation", "resizes bilinearly");
+  note_other_than("center", "crop_mode", "resizes the shorter side and cuts the middle out");
+}
+
 void read_images(const HfConfig& config, VisionOptions* options, std::vector<std::string>* notes) {
   const nlohmann::json trained = object_at(config, "pretrained_cfg");
   options->images.mean = pixel_numbers(trained, "mean", *options);
@@ -111,13 +130,7 @@ void read_images(const HfConfig& config, VisionOptions* options, std::vector<std
     notes->push_back(join_text(config.config_key("pretrained_cfg"), " has no mean and std for ", options->channels,
                                " channels: pixels are read as numbers from 0 to 1"));
   }
-  const nlohmann::json share = trained.value("crop_pct", nlohmann::json());
-  if (share.is_number() && share.get<double>() != 1) {
-    notes->push_back(join_text(config.config_key("pretrained_cfg"), ": crop_pct is ", share.get<double>(),
-                               ": timm cuts that share out of the middle of an image; headshare resizes the shorter "
-                               "side to ",
-                               options->image_size));
-  }
+  note_resizing(trained, config.config_key("pretrained_cfg"), *options, notes);
   const nlohmann::json& names = config.value("label_names");
   if (!names.is_array() || static_cast<int64_t>(names.size()) != options->classes) return;
   for (const nlohmann::json& one : names) {

@@ -293,6 +293,16 @@ FakeVit with_wide_feed_forward(FakeVit fake) {
   return fake;
 }
 
+TEST_F(VitTest, SaysHowTimmResizesOtherwise) {
+  FakeVit timm = as_timm(with_wide_feed_forward(FakeVit("vit", "ViTForImageClassification")));
+  timm.config["pretrained_cfg"].update({{"interpolation", "bilinear"}, {"crop_mode", "center"}, {"crop_pct", 1.0}});
+  EXPECT_THAT(open(timm).notes, ElementsAre());
+  timm.config["pretrained_cfg"].update({{"interpolation", "bicubic"}, {"crop_mode", "squash"}, {"crop_pct", 0.9}});
+  EXPECT_THAT(open(timm).notes, ElementsAre(HasSubstr("crop_pct is 0.9"),
+                                            HasSubstr("interpolation is 'bicubic'; headshare resizes bilinearly"),
+                                            HasSubstr("crop_mode is 'squash'; headshare resizes the shorter side")));
+}
+
 TEST_F(VitTest, ReadsWhatTimmStores) {
   for (const auto& [type, name] :
        {std::pair("vit", "ViTForImageClassification"), {"deit", "DeiTForImageClassificationWithTeacher"}}) {
