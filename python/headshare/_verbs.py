@@ -198,7 +198,8 @@ def convert(
     Args:
         source: a headshare model or run; with `from_`, a model of that format.
         out: the directory to write.
-        to: "mqa", "gqa:4", "skv", "mhe_mul", "mhe_add", "collaborative" (with key_width=...), or "hf".
+        to: "mqa", "gqa:4", "skv", "mhe_mul", "mhe_add", "lrkv:4", "shared_query:complex", "mla:64", "collaborative" (with
+            key_width=...), "hf", "gguf" or "ctranslate2"; with exact=True also "mha", "sha" and "el_lossless".
         from_: "hf".
         sample_text: text like what the model reads: layers are made good on it.
         score_text: held-out text that both models are scored on.
@@ -207,7 +208,7 @@ def convert(
 
     Returns:
         Result: `frame()` has a row per layer: relative errors of attention scores and values, seconds. `json` is None
-            for `from_` and to="hf".
+            for `from_` and the formats of other programs.
 
     Raises:
         Error, KeyboardInterrupt: as `headshare.run`.

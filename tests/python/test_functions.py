@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -74,6 +75,22 @@ def test_lists_of_settings_are_joined_as_they_are():
     assert _call.words_of("finetune", (), {"train_file": pathlib.Path("a,b")}) == ["finetune", "--train-file=a,b"]
     assert _call.words_of("analyze", (), {"images": pathlib.Path("a,b")}) == ["analyze", "--images=a\\,b"]
     assert _call.words_of("train", (), {"images": pathlib.Path("a,b")}) == ["train", "--images=a,b"]
+
+
+def test_a_path_is_one_of_several_files_where_the_program_reads_a_list(run):
+    """The package's list of such options and the program's help agree, option by option."""
+    verbs = re.findall(r"^  (\w+) ", run("--help").stdout, re.MULTILINE)
+    found = {True: set(), False: set()}
+    for verb in verbs:
+        options = run(verb, "--help-all").stdout
+        for name, placeholder in re.findall(r"^  --([\w-]+) ((?:PATH|FILE|DIR)\S*)", options, re.MULTILINE):
+            is_list = placeholder.endswith(",...")
+            found[is_list].add((verb, name))
+            comma = "\\," if is_list else ","
+            assert _call.words_of(verb, (), {name: pathlib.Path("a,b")}) == [verb, f"--{name}=a{comma}b"]
+    assert {("train", "text"), ("score", "gold"), ("analyze", "images")} <= found[True]
+    assert {("train", "images"), ("finetune", "train"), ("compare", "out")} <= found[False]
+
 
 
 def test_flags_in_messages_become_keywords():
