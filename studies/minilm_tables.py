@@ -5,7 +5,7 @@ import json
 import statistics
 
 import judging
-from table_parts import ARROWS, RESULTS, SMALLEST_SCORE, table, title_of, with_deviation, with_interval
+from table_parts import ARROWS, RESULTS, SMALLEST_SCORE, measured_by, table, title_of, with_deviation, with_interval
 
 WAYS = {"weights": "weights alone", "sample": "sample text", "budget": "sample text, one budget", "source": "-"}
 MEAN = "mean"  # of the tasks that have all targets
@@ -91,18 +91,11 @@ def difference_table(results, stage, note, more):
         written = [with_interval(found.get(target), 1, ARROWS[arrows.get((task, target), 0)]) for task, found in judged.items()]
         body.append([named(target[0], results["full_width"]), *(cell(target) for cell in more.values()), *written])
     titles = [f"mean of {sum(len(found) == len(judged[MEAN]) for found in judged.values()) - 1}" if task == MEAN else title_of(task) for task in judged]
-    return table(["converted to", *more, *titles], body) + f"\n\nPoints of 100, {note} {machine(results, stage)}"
+    return table(["converted to", *more, *titles], body) + f"\n\nPoints of 100, {note} {measured_by(results, results[stage])}"
 
 
 def floors(results):
     return {one["task"]: one["floor"] for one in results["parts"]}
-
-
-def machine(results, kind):
-    """Names the machine, and the programs that measured the cells of a kind."""
-    commits = sorted({one["commit"] for one in results[kind]})
-    processors = sorted({one.get("processor", results["environment"]["processor"]) for one in results[kind]})
-    return f"{' and '.join(processors)}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
 
 
 def rates(results, name, what):
@@ -131,7 +124,7 @@ def minilm_sources():
     if not body:
         return NOTHING
     note = "Points of 100 (CoLA: Matthews correlation, MRPC and QQP: mean of F1 and accuracy). "
-    note += f"{rates(results, 'rates', 'Fine-tuning')}{rates(results, 'healing_rates', 'Healing')}{machine(results, 'sources')}"
+    note += f"{rates(results, 'rates', 'Fine-tuning')}{rates(results, 'healing_rates', 'Healing')}{measured_by(results, results['sources'])}"
     return table([*headings, "trained on as long as healed models"], body) + f"\n\n{note}"
 
 
@@ -185,7 +178,7 @@ def minilm_budget():
     headings += [f"{figure}, {way}" for figure in ("same answers", "divergence") for way in ("one width", "one budget")]
     headings += ["score, one budget minus one width"]
     note = "Means over three seeds. Divergence: of the answers' probabilities from the source's, in nats. Each interval stands alone. "
-    note += machine(results, "converted")
+    note += measured_by(results, results["converted"])
     return table(headings, body) + f"\n\n{note}"
 
 

@@ -5,7 +5,7 @@ import json
 import statistics
 
 import judging
-from table_parts import ARROWS, RESULTS, SMALLEST_SCORE, table, title_of, with_interval
+from table_parts import ARROWS, RESULTS, SMALLEST_SCORE, measured_by, table, title_of, with_interval
 
 WAYS = {"weights": "weights alone", "sample": "sample text"}
 RANDOM = "random-keys"
@@ -63,11 +63,6 @@ def cell_key(cell):
     return cell["target"], cell["way"]
 
 
-def machine(results):
-    commits = sorted({cell["commit"] for cell in results["converted"]})
-    return f"{results['environment']['processor']}, program of commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
-
-
 def change_of(cell):
     """Writes the mean over layers of how much their outputs change on the sample."""
     changes = [layer.get("output_change") for layer in cell["layers"]]
@@ -88,7 +83,7 @@ def converted_embeddings():
     note = f"Area under the ROC curve in points of 100, converted minus source. {'; '.join(pairs_of(results, name) for name in results['scored'])}. "
     note += unscored(results)
     note += "Cache: numbers that a layer of a decoder would keep of a token. Cosine: mean of an embedding with the one before. "
-    return table([*headings, *map(title_of, results["scored"])], body) + f"\n\n{note}{machine(results)}"
+    return table([*headings, *map(title_of, results["scored"])], body) + f"\n\n{note}{measured_by(results, results['converted'])}"
 
 
 def compared_embeddings():
@@ -110,7 +105,7 @@ def compared_embeddings():
         sides += [f"{cells[ours]['cache']:.0f}, {cells[theirs]['cache']:.0f}", f"{100 * cells[ours]['share']:.0f} %, {100 * cells[theirs]['share']:.0f} %"]
         body.append([*sides, *(written[ours, theirs][name] for name in results["scored"])])
     headings = ["conversion", "minus", "cache", "attention parameters"]
-    return table([*headings, *map(title_of, results["scored"])], body) + f"\n\nPoints of 100. † Added after looks at the losses. {machine(results)}"
+    return table([*headings, *map(title_of, results["scored"])], body) + f"\n\nPoints of 100. † Added after looks at the losses. {measured_by(results, results['converted'])}"
 
 
 TABLES = {table.__name__: table for table in (converted_embeddings, compared_embeddings)}

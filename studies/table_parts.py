@@ -138,5 +138,12 @@ TASK_TITLES = {"sst-2": "SST-2", "mrpc": "MRPC", "qnli": "QNLI", "qqp": "QQP", "
                "wnli": "WNLI", "boolq": "BoolQ", "cb": "CB", "copa": "COPA", "wsc": "WSC", "multirc": "MultiRC"}  # fmt: skip
 
 
+def measured_by(results, cells):
+    """Names the machines and the programs that measured some cells of a study."""
+    commits = sorted({cell["commit"] for cell in cells})
+    processors = sorted({cell.get("processor", results["environment"]["processor"]) for cell in cells})
+    return f"{' and '.join(processors)}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
+
+
 def title_of(task):
     return TASK_TITLES[task.rpartition("/")[2]]

@@ -5,7 +5,7 @@ import json
 import statistics
 
 import judging
-from table_parts import ARROWS, RESULTS, SMALLEST_SCORE, table, with_interval
+from table_parts import ARROWS, RESULTS, SMALLEST_SCORE, measured_by, table, with_interval
 
 TITLES = {"mnist": "MNIST", "cifar10-subset": "CIFAR-10, 4,000 images"}
 WAYS = {"weights": "weights alone", "sample": "training images"}
@@ -40,11 +40,6 @@ def spread(seeds):
     return f"{statistics.fmean(seeds.values()):.1f} ± {statistics.stdev(seeds.values()):.1f}"
 
 
-def machine(results, *kinds):
-    commits = sorted({cell["commit"] for kind in kinds for cell in results[kind]})
-    return f"{results['environment']['processor']}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
-
-
 def vision_converted():
     """Tabulates the accuracy of converted models, before and after healing."""
     results = load()
@@ -76,7 +71,7 @@ def vision_converted():
         f"{TITLES[data]}: sources {spread(seeds)}" + (f", trained on {spread(trained_on[data])}." if data in trained_on else ".")
         for data, seeds in sources.items()
     )
-    return f"{table(headings, body)}\n\n{note} {machine(results, 'converted', 'healed')}"
+    return f"{table(headings, body)}\n\n{note} {measured_by(results, results['converted'] + results['healed'])}"
 
 
 def vision_scratch():
@@ -109,7 +104,7 @@ def vision_scratch():
         ]
     headings = ["data", "key width", "concatenated heads", "attention parameters", "collaborative heads", "attention parameters", "difference"]
     steps = ", ".join(f"{TITLES[data]} {one['scratch_steps']:,} steps" for data, one in results["data"].items())
-    return f"{table(headings, body)}\n\nAccuracy on the test images in points of 100; {steps}. {machine(results, 'scratch')}"
+    return f"{table(headings, body)}\n\nAccuracy on the test images in points of 100; {steps}. {measured_by(results, results['scratch'])}"
 
 
 TABLES = {table.__name__: table for table in (vision_converted, vision_scratch)}
