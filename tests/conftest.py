@@ -3,8 +3,8 @@
 HEADSHARE_BUILD  the build to test (default: build)
 HEADSHARE_DATA   the folder of real data sets (default: ../shared/data); tests that need it are
                  skipped, by name, where it is missing
-HEADSHARE_SLOW_TESTS_UNTIL  the time, in seconds since 1970, after which no slow test begins (default: never); each is
-                 then skipped, by name
+HEADSHARE_SLOW_TESTS_UNTIL  the time, in seconds since 1970, after which no slow test begins (default: never); the
+                 files of those that are then skipped are named
 """
 
 import os
@@ -28,7 +28,7 @@ SLOW_TESTS_UNTIL = float(os.environ.get("HEADSHARE_SLOW_TESTS_UNTIL", "inf"))
 @pytest.hookimpl(tryfirst=True)  # before fixtures are made
 def pytest_runtest_setup(item):
     if item.get_closest_marker("slow") and time.time() > SLOW_TESTS_UNTIL:
-        pytest.skip("no time is left for slow tests (HEADSHARE_SLOW_TESTS_UNTIL)")
+        pytest.skip(f"no time is left for slow tests of {item.path.relative_to(ROOT)} (HEADSHARE_SLOW_TESTS_UNTIL)")
 
 
 def run_command(command, *, check=True, cwd=None, text_in=None, env=None, timeout=300):

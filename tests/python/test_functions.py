@@ -92,7 +92,6 @@ def test_a_path_is_one_of_several_files_where_the_program_reads_a_list(run):
     assert {("train", "images"), ("finetune", "train"), ("compare", "out")} <= found[False]
 
 
-
 def test_flags_in_messages_become_keywords():
     assert _error.in_python("leave --key-width out") == "leave key_width out"
     assert _error.in_python("--no-punctuation is for ter") == "no_punctuation is for ter"
